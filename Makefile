@@ -56,6 +56,7 @@ check: $(ENV) ## check lint, format, types, import layers and generated files
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tools.vocabulary
+	@$(BIN)/python -m tools.constants
 	@$(BIN)/python -m tools.generated --check
 
 .PHONY: fix

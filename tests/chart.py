@@ -26,6 +26,7 @@ from grove.kube.client.resource import (
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.webhooks.harness import eventually
 from tests.clusters import REPORTER
+from tests.service_accounts import request_token
 from tests.shared import ROOT
 from tools import helm
 
@@ -188,18 +189,10 @@ async def apply(client: Client, right: Body) -> None:
 
 async def account(client: Client, cluster: LocalCluster, namespace: str, name: str) -> Account:
     """The credentials of a ServiceAccount, with a token as its pods have it."""
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-    answer = await client.create(
-        SERVICE_ACCOUNTS,
-        {**asked, "spec": {"expirationSeconds": _LONG}},
-        namespace=namespace,
-        name=name,
-        subresource="token",
-        as_type=dict,
-    )
+    token = await request_token(client, namespace, name, expirationSeconds=_LONG)
     written = json.loads(cluster.kubeconfig.read_text())
     for user in written["users"]:
-        user["user"] = {"token": answer["status"]["token"]}
+        user["user"] = {"token": token}
     for context in written["contexts"]:
         context["context"]["namespace"] = namespace
     file = cluster.kubeconfig.with_name(f"{name}.kubeconfig")

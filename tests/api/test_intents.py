@@ -7,7 +7,6 @@ from grove.api.intents import (
     Create,
     DeferredValue,
     Delete,
-    DeleteCollection,
     Intent,
     Patch,
     Status,
@@ -32,7 +31,6 @@ def pod_name(uid: str, index: int) -> str:
         (Patch(CLIQUE, {}, subresource="scale"), "patch PodClique prod/web scale"),
         (Status(CLIQUE, {}), "status PodClique prod/web"),
         (Delete(CLIQUE), "delete PodClique prod/web"),
-        (DeleteCollection("v1", "Pod", "prod", "app=web"), "delete all Pod prod/[app=web]"),
         (Create(Target("v1", "Node", "n1"), {}), "create Node n1"),
         (
             Create(Target("v1", "Pod", derived(pod_name, uid_of(OWNER), 1), "prod"), {}),

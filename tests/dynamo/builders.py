@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
 from grove.dynamo.context import GraphContext
-from grove.dynamo.decode.decoder import read
-from grove.dynamo.decode.normalize import graph as normalised
+from grove.dynamo.decode.parsing import parse
 from grove.dynamo.graph import Graph
 from grove.dynamo.render import podcliqueset
+from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, snapshot_of
 from grove.rules.model import Facts
 from tests.rules.builders import in_use
 
@@ -78,7 +79,20 @@ def service(kind: str = "worker", main: Body | None = None, **more: Any) -> Body
 
 def graph(body: Body) -> Graph:
     """The normalised graph."""
-    return normalised(read(body))
+    return parse(body).graph
+
+
+def with_stored(found: GraphSnapshot, stored: StoredGraph | None) -> GraphSnapshot:
+    """The snapshot after the graph has changed."""
+    assert stored is not None
+    now = snapshot_of(stored, found.context, found.facts)
+    return replace(
+        found,
+        stored=stored,
+        parsed=now.parsed,
+        decode_errors=now.decode_errors,
+        auxiliary=now.auxiliary,
+    )
 
 
 def rendered(body: Body, setting: podcliqueset.RenderSettings | None = None) -> Body:

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from grove.dynamo.worker_generation import generation
-from tests.dynamo.builders import cliques, component, deployment, engine, env_of, graph
-from tests.dynamo.reconcile.test_planner import ALL, clique, done, planned, snapshot
+from tests.dynamo.builders import cliques, component, deployment, engine, env_of, graph, with_stored
+from tests.dynamo.reconcile.test_planner import ALL, clique, done, planned, snapshot, status_of
 
 HASH, SUFFIX = "nvidia.com/dynamo-worker-hash", "DYN_NAMESPACE_WORKER_SUFFIX"
 
@@ -56,7 +56,7 @@ def test_change_of_other_component_keeps_generation(same):
 
 def test_status_has_runtime_namespace_of_workers():
     found = replace(done(snapshot(app(replicas=2))), cliques={"app-0-worker": clique(2, **ALL)})
-    namespace = planned(found).status_update.desired.components["Worker"].runtime_namespace
+    namespace = status_of(planned(found)).components["Worker"].runtime_namespace
     assert namespace == f"ns-app-{generation(graph(app()))}"
 
 
@@ -66,7 +66,7 @@ def test_old_set_gets_generation_at_next_change(monkeypatch):
         before.setattr("grove.dynamo.render.pod_template.generation", lambda _: "")
         existing = done(snapshot(app()))
     assert planned(existing).intents == ()
-    changed = replace(existing, stored=snapshot(app(main={"image": "dynamo:2.0.0"})).stored)
+    changed = with_stored(existing, snapshot(app(main={"image": "dynamo:2.0.0"})).stored)
     (patch,) = planned(changed).intents
     worker = patch.body["spec"]["template"]["cliques"][1]
     assert worker["labels"][HASH] == generation(graph(app(main={"image": "dynamo:2.0.0"})))

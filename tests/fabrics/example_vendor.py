@@ -34,6 +34,7 @@ class Example:
     api = ISLANDS
     advice = "install the example driver"
     driver = ""
+    domain_label = ""
     accelerator_classes: frozenset[str] = frozenset()
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
@@ -76,6 +77,3 @@ class Example:
 
     def observe(self, domain: Domain) -> DomainView:
         return DomainView()
-
-    def node_holder(self, node: Mapping[str, Any]) -> str | None:
-        return None

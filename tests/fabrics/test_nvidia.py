@@ -130,12 +130,6 @@ def test_b1_domain_state_comes_from_its_nodes(status, view):
     assert NVIDIA.observe(Domain(ObjectMeta(), status=status)) == view
 
 
-def test_node_holder_is_read_from_label():
-    key = "resource.nvidia.com/computeDomain"
-    assert NVIDIA.node_holder({"metadata": {"labels": {key: "uid-1"}}}) == "uid-1"
-    assert NVIDIA.node_holder({"metadata": {}}) is None
-
-
 def served(*apis):
     return Discovery(frozenset((api.group, api.version, api.plural) for api in apis))
 
@@ -144,8 +138,8 @@ def test_p_preflight_reports_missing_apis():
     (missing,) = NVIDIA.preflight(served(CLAIMS))
     assert missing.severity is Severity.FATAL
     for text in ("MNNVL is enabled", "ComputeDomain CRD (computedomains.resource.nvidia.com)"):
-        assert text in missing.words
-    assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.words
+        assert text in missing.message
+    assert "install the NVIDIA DRA driver, or disable automatic MNNVL" in missing.message
     assert NVIDIA.preflight(served(CLAIMS, COMPUTE_DOMAIN)) == []
     (warning,) = NVIDIA.preflight(served(COMPUTE_DOMAIN))
     assert warning.severity is Severity.WARNING
@@ -164,7 +158,7 @@ def test_p5_preflight_reports_missing_driver_objects(classes, devices, messages)
     discovery = replace(served(CLAIMS, COMPUTE_DOMAIN), device_classes=classes, devices=devices)
     found = NVIDIA.preflight(discovery)
     assert [each.severity for each in found] == [Severity.WARNING] * len(messages)
-    assert all(message in each.words for each, message in zip(found, messages, strict=True))
+    assert all(message in each.message for each, message in zip(found, messages, strict=True))
 
 
 def test_channels_and_gpus_are_counted():

@@ -32,4 +32,5 @@ def test_initc_loads_only_the_standard_library():
         "grove.initc.arguments",
         "grove.initc.watch_stream",
         "grove.initc.ready_wait",
+        "grove.timing",
     }

@@ -60,8 +60,7 @@ async def test_events_with_different_notes_are_two_events() -> None:
 @virtual_time
 async def test_event_has_all_fields_of_the_api() -> None:
     events = started_recorder(replies := StubTransport(created_reply))
-    pod = ObjectRef("v1", "Pod", "web-0-x", "prod", "u2")
-    events.record(created("web-0", warning=True, related=pod, reporter="podclique-controller"))
+    events.record(created("web-0", warning=True, reporter="podclique-controller"))
     events.record(created("web-1"))
     await asyncio.sleep(1)
     full, plain = (sent.body for sent in replies.sent)
@@ -82,7 +81,6 @@ async def test_event_has_all_fields_of_the_api() -> None:
             "namespace": "prod",
             "uid": "u1",
         },
-        "related": {"apiVersion": "v1", "kind": "Pod", "name": "web-0-x", "namespace": "prod", "uid": "u2"},
         "reportingController": "podclique-controller",
         "reportingInstance": "operator-1",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from grove.api.naming import labels
@@ -238,3 +239,21 @@ def test_failed_plan_is_reported_and_blocks_no_other_set(wrong, message):
     assert sum(name.startswith("other-0-a-") for name in created) == 2
     assert sum(name.startswith("wl-0-a-") for name in created) == 2
     assert set_errors(run) == [["ERR_PLAN_PODCLIQUESET_REPLICA"], []], "reported once, and cleared"
+
+
+def test_deleted_set_leaves_no_record():
+    """Also the records of replicas are dropped, whose objects were deleted before the set was gone."""
+
+    async def scenario() -> ControllerRun:
+        run = ControllerRun(lambda request, body: None, replicas=3)
+        await run.work(30)
+        assert len(run.controller.engine.states) == 4
+        (stored,) = run.caches.sets
+        run.caches.sets.apply_event("DELETED", replace(stored, metadata=replace(stored.metadata)))
+        for cache in run.caches.replica_objects:
+            cache.replace((), "1000000")
+        await run.work(30)
+        return run
+
+    run = run_in_virtual_time(scenario())
+    assert len(run.controller.engine.states) == 0

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from grove import timing
 from grove.api.intents import Delete, Patch
 from grove.api.naming import labels, well_known
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
@@ -17,7 +18,6 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.fabrics.provider import Domain
 from grove.plan.deletion import ORPHAN, OwnedObjects, plan_deletion
-from grove.plan.scale_in import POD_TERMINATION_WAIT
 from grove.plan.timestamps import timestamp
 from tests.plan.builders import a_clique, a_set, read_set
 
@@ -144,10 +144,17 @@ def test_other_deletes_wait_for_pods_for_limited_time(grace: int | None, asked: 
     pod = part(Pod, "one", "alone", terminating=True)
     meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
     found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "foreign")))
-    patience_ends = timestamp(THEN) + asked + POD_TERMINATION_WAIT
+    patience_ends = timestamp(THEN) + asked + timing.SCALE_IN_POD_WAIT
     waiting = plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends - 1)
     assert (waiting.intents, waiting.requeue_at) == ((), patience_ends)
     assert len(plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
+
+
+def test_deletes_of_pods_name_their_clique_and_emit_no_events() -> None:
+    plan = plan_deletion(ending(well_known.SET_FINALIZER), owned_objects(), LATER)
+    deletes = [intent for intent in plan.intents if isinstance(intent, Delete)]
+    assert [each.regarding and each.regarding.name for each in deletes] == ["alone", "member"]
+    assert plan.events == ()
 
 
 def test_finalizer_is_removed_when_nothing_is_left() -> None:

@@ -168,7 +168,8 @@ def test_claim_deleted_in_use_is_waited_for_and_reported():
     plan = sim.plan()
     assert not [intent.id for intent in plan.intents if intent.id.startswith("create")]
     (user_error,) = plan.errors
-    assert (user_error.clique, user_error.code) == ("wl-0-a", CLIQUE)
+    assert user_error.regarding is not None
+    assert (user_error.regarding.name, user_error.code) == ("wl-0-a", CLIQUE)
     assert "wl-0-a-all-t, which was deleted while others use it" in user_error.message
     release(sim, "wl-0-a-all-t")
     sim.settle()
@@ -262,21 +263,22 @@ def test_stale_claims_are_not_created_twice():
 
 
 @pytest.mark.parametrize(
-    ("body", "clique", "code", "part"),
+    ("body", "owner", "code", "part"),
     [
-        (sharing(set_="ext/"), "", SET, "the set"),
-        (sharing(group="ext"), "", GROUP, "x"),
-        (sharing(clique="ext/"), "wl-0-a", CLIQUE, "a"),
+        (sharing(set_="ext/"), None, SET, "the set"),
+        (sharing(group="ext"), ("PodCliqueScalingGroup", "wl-0-x"), GROUP, "x"),
+        (sharing(clique="ext/"), ("PodClique", "wl-0-a"), CLIQUE, "a"),
     ],
 )
-def test_missing_template_blocks_creation_and_reported_once(body, clique, code, part):
+def test_missing_template_blocks_creation_and_reported_once(body, owner, code, part):
     sim = Simulator(body)
     sim.settle()
     plan = sim.plan()
     assert plan.intents == (), "nothing is sent until it exists"
     assert sim.pods("wl-0-a") == {} or code == GROUP
     (user_error,) = plan.errors
-    assert (user_error.clique, user_error.code) == (clique, code)
+    regarding = user_error.regarding
+    assert (regarding and (regarding.kind, regarding.name), user_error.code) == (owner, code)
     assert user_error.message == (
         f"there is no ResourceClaimTemplate ns/ext, which resourceSharing of {part} refers to: create it"
     )
@@ -300,7 +302,7 @@ def test_missing_template_of_set_claim_is_reported_by_the_set():
     sim.step()
     assert sim.plan().errors == ()
     (user_error,) = sim.plan_set().errors
-    assert (user_error.clique, user_error.code) == ("", SET)
+    assert (user_error.regarding, user_error.code) == (None, SET)
     assert sim.pods() == {}
 
 
@@ -330,3 +332,21 @@ def test_claim_stays_while_pods_of_a_deleted_clique_use_it():
     sim.settle()
     assert "wl-0-x-0-t" not in claims(sim)
     check_history(sim)
+
+
+# Owners.
+
+
+def test_claim_create_names_the_clique_or_group_that_owns_it():
+    plan = Simulator(sharing(set_="t/", group="t/", clique="t")).plan()
+    owners = {
+        intent.target.name: intent.regarding and (intent.regarding.kind, intent.regarding.name)
+        for intent in plan.intents
+        if intent.target.kind == KIND
+    }
+    assert owners == {
+        "wl-0-t": None,
+        "wl-0-x-0-t": ("PodCliqueScalingGroup", "wl-0-x"),
+        "wl-0-x-1-t": ("PodCliqueScalingGroup", "wl-0-x"),
+        "wl-0-a-all-t": ("PodClique", "wl-0-a"),
+    }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.intents import Delete
 from grove.plan.model import Plan
 from grove.plan.replica import plan_replica
-from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
+from grove.plan.scale_in import plan_scale_in
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.invariants import check_history, check_settled
@@ -151,7 +152,7 @@ def test_other_objects_deleted_after_all_surplus_pods_gone():
     assert kinds(together()) == {"PodGang", "Pod", "PodClique"}
     sim.execute(together())
     assert [name for name in sim.api.all("PodClique") if name != "wl-0-a"] == []
-    assert (together().intents, together().requeue_at) == ((), sim.now + POD_TERMINATION_WAIT)
+    assert (together().intents, together().requeue_at) == ((), sim.now + timing.SCALE_IN_POD_WAIT)
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
     assert together().intents == (), "the pods of the other replica still exist"
     actors.finish_terminating(sim)
@@ -172,7 +173,7 @@ def test_cliques_deleted_after_pod_deletes_before_pods_gone():
     sim.settle()
     assert cliques(sim) == []
     assert sim.pods(), "they are still terminating"
-    assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + POD_TERMINATION_WAIT, (
+    assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + timing.SCALE_IN_POD_WAIT, (
         "and waited for"
     )
 
@@ -182,7 +183,7 @@ def test_stuck_pods_delay_other_deletes_for_limited_time():
     sim.scale("PodCliqueSet", "wl", 0)
     sim.settle()
     assert sim.api.all("Service")
-    sim.now += POD_TERMINATION_WAIT
+    sim.now += timing.SCALE_IN_POD_WAIT
     sim.settle()
     assert not sim.api.all("Service")
     assert sim.pods()
@@ -273,3 +274,43 @@ def test_scaled_gang_stays_while_its_group_is_unseen():
     deletes = [intent for intent in plan_replica(unseen, sim.now).intents if "delete PodGang" in intent.id]
     assert deletes
     assert all("create PodCliqueScalingGroup ns/wl-0-x" in intent.after for intent in deletes)
+
+
+# Events.
+
+
+def events(plan: Plan) -> list[tuple[str, str]]:
+    """The object of each event and its note, without the random part of the names of pods."""
+    return [(event.regarding.name, event.note.rpartition("-")[0]) for event in plan.events]
+
+
+def test_pod_emits_event_when_gang_with_similar_name_goes():
+    """The gang of group replica 1 is wl-0-x-0, and the pods of group replica 0 are wl-0-x-0-b-..."""
+    sim = running("a:1 b:2/1", "x:2/1=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 1)
+    sim.scale("PodClique", "wl-0-x-0-b", 1)
+    plan = sim.plan()
+    assert sorted(event.reason for event in plan.events) == ["PodDeleteSuccessful", "PodGangDeleteSuccessful"]
+    assert events(plan) == [("wl-0-x-0-b", "Deleted pod wl-0-x-0-b"), ("wl", "Deleted PodGang wl-0-x")]
+    deleted = [intent.target for intent in plan.intents if isinstance(intent, Delete)]
+    assert [target.kind for target in deleted] == ["Pod", "PodGang", "Pod", "Pod", "PodClique"]
+
+
+def test_clique_that_leaves_base_gang_emits_events():
+    sim = running("a:1 b:2/1", "x:1/1=b")
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 0)
+    pods = [("wl-0-x-0-b", "Deleted pod wl-0-x-0-b")] * 2
+    assert events(sim.plan()) == [*pods, ("wl", "Deleted PodClique wl-0-x-0")]
+
+
+def test_deleted_replica_emits_event_for_base_gang_only():
+    sim = running("a:2 b:1", "x:2/1=b", replicas=2)
+    sim.settle(1)
+    sim.api.patch("PodCliqueSet", "wl", {"spec": {"replicas": 1}})
+    plan = plan_scale_in([sim.snapshot(1)], sim.now)
+    gangs = [intent.id for intent in plan.intents if intent.id.startswith("delete PodGang")]
+    assert (len(gangs), len(plan.events)) == (2, 1)
+    (event,) = plan.events
+    assert (event.regarding.name, event.note, event.together) == ("wl", "Deleted PodGang wl-1", True)
+    pods = [intent for intent in plan.intents if intent.id.startswith("delete Pod ")]
+    assert {intent.regarding.name for intent in pods} == {"wl-1-a", "wl-1-x-0-b", "wl-1-x-1-b"}

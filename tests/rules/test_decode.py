@@ -50,7 +50,7 @@ TYPE_ERRORS = [
         ],
     ),
     ({"spec.updateStrategy": {"type": 5}}, ["spec.updateStrategy.type: Invalid value: 5: must be text"]),
-    ({f"{C}.labels": {"a": 1}}, [f"{C}.labels.a: Invalid value: 1: must be text"]),
+    ({f"{C}.labels": {"a": 1}}, [f"{C}.labels[a]: Invalid value: 1: must be text"]),
     ({f"{C}.labels": {(1, 2): "a"}}, [f'{C}.labels: Invalid value: "(1, 2)": keys must be text']),
     ({f"{C}.name": "\ud800"}, [f'{C}.name: Invalid value: "(text)": must be valid Unicode']),
     ({f"{C}.spec.podSpec": "x"}, [f'{C}.spec.podSpec: Invalid value: "x": must be an object']),

@@ -1,8 +1,7 @@
-"""`Facts` from a configuration, and the text of field errors and verdicts."""
+"""`Facts` from a configuration, and the text of verdicts."""
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from grove.api.configuration.types import (
@@ -13,16 +12,8 @@ from grove.api.configuration.types import (
     SchedulerProfile,
     TopologyAwareScheduling,
 )
-from grove.rules.model import (
-    AdmissionResult,
-    Facts,
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    required,
-    unsupported,
-)
+from grove.api.field_errors import required
+from grove.rules.model import AdmissionResult, Facts
 from grove.schedulers.registry import backends
 
 BACKENDS = backends(Scheduler())
@@ -49,28 +40,6 @@ def test_facts_are_taken_from_the_configuration():
         operator_user="me",
         exempt_users=("jane",),
     )
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (invalid("a.b", "x", "no"), 'a.b: Invalid value: "x": no'),
-        (invalid("a.b", ["x", 1], "no"), 'a.b: Invalid value: ["x",1]: no'),
-        (invalid("a.b", object(), "no"), "a.b: Invalid value: (object): no"),
-        (
-            invalid("a" * 300, "x" * 300, "n" * 2000),
-            f'{"a" * 200}...: Invalid value: "{"x" * 199}...: {"n" * 1000}...',
-        ),
-        (required("a.b"), "a.b: Required value"),
-        (required("a.b", "say so"), "a.b: Required value: say so"),
-        (duplicate("a.b", "x"), 'a.b: Duplicate value: "x"'),
-        (forbidden("a.b", "no"), "a.b: Forbidden: no"),
-        (not_found("a.b", "x"), 'a.b: Not found: "x"'),
-        (unsupported("a", "x", ("y", "z")), 'a: Unsupported value: "x": supported values: "y", "z"'),
-    ],
-)
-def test_field_error_text_matches_kubernetes(error, text):
-    assert str(error) == text
 
 
 def test_verdict_message_joins_errors_without_duplicates():

@@ -6,10 +6,9 @@ import pytest
 
 from grove.api.intents import Create, Delete
 from grove.api.meta import ObjectMeta, OwnerReference
-from grove.schedulers.backend import SchedulerObject, TopologyAware
+from grove.schedulers.backend import SchedulerObject
 from grove.schedulers.kai import Kai
 from grove.schedulers.kai_topology import refused
-from grove.schedulers.volcano import Volcano
 from tests.schedulers.builders import cluster_topology
 
 KAI = Kai()
@@ -111,8 +110,3 @@ def test_levels_that_kai_rejects_are_reported():
         "KAI requires the prefix of Example.com/zone in lower case"
     ]
     assert list(refused(tuple(f"k{n}" for n in range(17)))) == ["KAI requires 1 to 16 levels, not 17"]
-
-
-def test_topology_aware_is_detected_by_protocol():
-    assert isinstance(KAI, TopologyAware)
-    assert not isinstance(Volcano(), TopologyAware)

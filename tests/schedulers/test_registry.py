@@ -6,7 +6,7 @@ import pytest
 
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import Scheduler, SchedulerProfile
-from grove.schedulers.backend import UnsupportedGang
+from grove.schedulers.backend import PodAdditions, SchedulerBackend, SchedulingSpec, UnsupportedGang
 from grove.schedulers.kube import POD_GROUP
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.registry import backends
@@ -27,7 +27,7 @@ def test_default_scheduler_and_listed_backends_are_in_use():
     assert sorted(every.by_name) == ["default-scheduler", "kai-scheduler", "lpx-scheduler", "volcano"]
     assert all(backend.name == name for name, backend in every.by_name.items())
     assert every.of("").name == "kai-scheduler"
-    assert [backend.name for backend in every.topology_aware] == ["kai-scheduler"]
+    assert [backend.name for backend, _ in every.topology_aware] == ["kai-scheduler"]
 
 
 def test_profile_enables_gang_scheduling():
@@ -61,6 +61,42 @@ def test_failing_external_backend_affects_only_its_sets():
     with pytest.raises(UnsupportedGang, match=why):
         found.of("failing").gang_object(request)
     assert list(found.of("failing").unschedulable_reasons(request.scheduling_spec)) == [why]
+
+
+def test_backend_that_is_no_subclass_is_a_problem():
+    class Foreign:
+        name = "external"
+
+    with pytest.raises(ConfigurationError) as wrong:
+        backends(profiles("external"), {"external": lambda _: Foreign()})
+    (problem,) = wrong.value.problems
+    assert problem.startswith("scheduler.profiles[0].name: the scheduler backend external is a tests.")
+    assert "Foreign, which is no subclass of grove.schedulers.backend.SchedulerBackend: update" in problem
+
+
+def test_incomplete_backend_affects_only_its_sets():
+    found = backends(profiles("external"), {"external": lambda _: SchedulerBackend()})
+    (why,) = found.of("external").unschedulable_reasons(a_request(a_body("a")).scheduling_spec)
+    assert "unsupported_constraints" in why
+
+
+def test_defaults_of_a_backend_need_nothing():
+    class Plain(SchedulerBackend):
+        name = "plain"
+
+        def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> tuple[str, ...]:
+            return ()
+
+    plain, request = Plain(), a_request(a_body("a"))
+    in_use = backends(profiles("plain"), {"plain": lambda _: plain})
+    assert (in_use.gang_object_kinds, in_use.versioned_kinds, in_use.topology_aware) == ((), (), ())
+    assert plain.gang_object_name(request.gang) == request.gang["metadata"]["name"]
+    assert plain.gang_object(request) is None
+    assert plain.can_join_group(request.gang, [None])
+    assert plain.pod_additions(request.gang, "a") == PodAdditions()
+    assert not plain.gang_annotations
+    assert not list(plain.unschedulable_reasons(request.scheduling_spec))
+    assert not list(plain.lookups(request.scheduling_spec))
 
 
 def test_gang_object_kinds_are_those_of_backends_in_use():

@@ -9,22 +9,18 @@ import msgspec
 
 from grove.api.configuration.types import Dynamo, OperatorConfiguration
 from grove.api.intents import Intent
-from grove.dynamo.reconcile.planner import plan_graph
 from grove.fabrics.registry import Providers, providers
 from grove.kube.client import label_selector
 from grove.kube.client.transport import Request, Transport
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import Outcome
-from grove.kube.executor.write_limiter import WriteLimiter
-from grove.operator.caches.dynamo import GraphCaches, GraphKey
-from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.engine.errors import collect_errors
-from grove.operator.keys import DomainKey, ReplicaKey, SetKey
-from grove.operator.reconcilers.dynamo import GraphReconciler
-from grove.plan.fabric.planner import plan_domain
+from grove.operator.engine.reconciler import PassResult
+from grove.operator.keys import DomainKey, GraphKey, Key, ReplicaKey, SetKey
 from grove.plan.model import Plan
 from tests.upgrade.recordings import Body, Recording
 
@@ -70,8 +66,8 @@ class Upgraded:
         for workload in self.caches.sets:
             key = SetKey(workload.metadata.namespace, workload.metadata.name)
             for index in range(workload.spec.replicas):
-                yield await self._plan(ReplicaKey(*key, index))
-            yield await self._plan(key)
+                yield await self.plan(ReplicaKey(*key, index))
+            yield await self.plan(key)
 
     async def intents(self) -> list[Intent]:
         """All planned writes, including those for fabric domains and DynamoGraphDeployments."""
@@ -79,46 +75,32 @@ class Upgraded:
         for vendor, cache in self.caches.domains.items():
             for domain in cache:
                 key = DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
-                snapshot = self.controller._fabric_reconciler.fabric_lookup.snapshot(key)
-                assert snapshot is not None
-                found += plan_domain(snapshot, self._recording.at).intents
-        return [*found, *[intent async for intent in self._graph_intents()]]
+                found += (await self.plan(key)).intents
+        if self.graphs is not None:
+            self.add_graphs(NoServer())
+            for stored in self.graphs.graphs:
+                found += (await self.plan(GraphKey(stored.metadata.namespace, stored.metadata.name))).intents
+        return found
 
-    def graph_reconciler(self, transport: Transport) -> GraphReconciler:
-        """The reconciler of the recorded deployments."""
+    def add_graphs(self, transport: Transport) -> None:
+        """Reconcile the recorded deployments, too."""
         settings = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
         assert self.graphs is not None
         assert settings is not None
-        return GraphReconciler(
-            self.caches,
-            self.graphs,
-            transport,
-            WriteLimiter(),
-            lambda _: None,
-            settings,
-            Nodes(),
-            clock=self.clock,
-        )
-
-    async def _graph_intents(self) -> AsyncIterator[Intent]:
-        if self.graphs is None:
-            return
-        graphs = self.graph_reconciler(NoServer())
-        for stored in self.graphs.graphs:
-            key = GraphKey(stored.metadata.namespace, stored.metadata.name)
-            seen = await graphs._observer.of(key, stored)
-            for intent in plan_graph(seen, graphs._backends, self.clock()).intents:
-                yield intent
+        self.controller.add_graphs(self.graphs, settings, transport)
 
     def clock(self) -> float:
         return self._recording.at
 
-    async def _plan(self, key: SetKey | ReplicaKey) -> Plan:
-        now = self._recording.at
-        plan = await self.controller._plan(key, now)
-        assert plan is not None
-        errors = collect_errors(Outcome(()), now, plan.errors)
-        self.controller._record_result(key, plan, errors, frozenset())
+    async def plan(self, key: Key) -> Plan:
+        """The plan of a key, which reports as if it was executed."""
+        now, reconciler = self._recording.at, self.controller.engine.reconcilers[type(key)]
+        snapshot = await reconciler.observe(key)
+        assert snapshot is not None
+        plan = reconciler.plan(snapshot, now)
+        outcome = Outcome(())
+        errors = collect_errors(outcome, now, plan.errors)
+        reconciler.record(key, snapshot, plan, PassResult(outcome, errors, False, frozenset()))
         return plan
 
 

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from grove import timing
 from grove.rules.podcliqueset.defaults import default_set
 from grove.webhooks import server
 from grove.webhooks.registrations import Path
@@ -78,7 +79,7 @@ async def test_denied_object_is_http_200(url):
         (b"{", "POST", {}, 400, "not an AdmissionReview"),
         (b"\xff\xfe\x00", "POST", {}, 400, "not an AdmissionReview"),
         (b'{"a":' * 50_000, "POST", {}, 400, "nested more than 200 levels"),
-        (b" " * (server.MAX_BYTES + 1), "POST", {}, 413, "more than"),
+        (b" " * (timing.MAX_REVIEW + 1), "POST", {}, 413, "more than"),
     ],
     ids=lambda value: repr(value)[:20],
 )
@@ -109,7 +110,7 @@ async def test_endless_body_is_rejected_as_too_large(url):
 
 
 async def test_missing_body_times_out(url, monkeypatch):
-    monkeypatch.setattr(server, "_BODY_TIMEOUT", 0.1)
+    monkeypatch.setattr(timing, "REVIEW_BODY_TIMEOUT", 0.1)
     never = asyncio.Event()
 
     async def dripping() -> AsyncIterator[bytes]:
@@ -122,7 +123,7 @@ async def test_missing_body_times_out(url, monkeypatch):
 
 async def test_trickling_body_times_out(url, monkeypatch):
     """The limit is for the whole body, not for the silence between two bytes."""
-    monkeypatch.setattr(server, "_BODY_TIMEOUT", 0.2)
+    monkeypatch.setattr(timing, "REVIEW_BODY_TIMEOUT", 0.2)
 
     async def trickling() -> AsyncIterator[bytes]:
         while True:

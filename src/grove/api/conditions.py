@@ -21,7 +21,6 @@ class ConditionType(StrEnum):
     SCHEDULED = "Scheduled"
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
-    DISRUPTION_TARGET = "DisruptionTarget"
 
 
 class CliqueReason(StrEnum):
@@ -70,6 +69,12 @@ class DriftReason(StrEnum):
     IN_SYNC = "InSync"
     DRIFT = "Drift"
     NOT_FOUND = "TopologyNotFound"
+
+
+class ShadowedReason(StrEnum):
+    """The reason of `Shadowed` on a ClusterTopologyBinding."""
+
+    CLUSTER_TOPOLOGY_OF_SAME_NAME = "ClusterTopologyOfSameName"
 
 
 class GangReason(StrEnum):

@@ -45,16 +45,7 @@ class PatchType(StrEnum):
     """The content type of a patch."""
 
     MERGE = "application/merge-patch+json"
-    APPLY = "application/apply-patch+yaml"
     JSON = "application/json-patch+json"
-
-
-class Propagation(StrEnum):
-    """The propagation policy of a delete: what happens to the dependents of the object."""
-
-    BACKGROUND = "Background"
-    FOREGROUND = "Foreground"
-    ORPHAN = "Orphan"
 
 
 class Create(Struct, frozen=True, gc=False):
@@ -81,7 +72,7 @@ class Create(Struct, frozen=True, gc=False):
 
 
 class Patch(Struct, frozen=True, gc=False):
-    """Change an object, or apply it with `APPLY`.
+    """Change an object.
 
     To write only what was read, put `metadata.resourceVersion` (or `metadata.uid`) into the body: if the
     object has changed since, the server replies with a conflict and the key is planned again.
@@ -103,7 +94,6 @@ class Status(Struct, frozen=True, gc=False):
 
     target: Target
     body: Any
-    type: PatchType = PatchType.MERGE
     after: tuple[str, ...] = ()
 
     @property
@@ -112,40 +102,21 @@ class Status(Struct, frozen=True, gc=False):
 
 
 class Delete(Struct, frozen=True, gc=False):
-    """Delete exactly the object that was observed: with its UID, or with its resourceVersion if it must be
-    unchanged."""
+    """Delete an object; with its UID, exactly the one that was observed."""
 
     target: Target
     uid: str = ""
-    resource_version: str = ""
     grace_seconds: int | None = None
-    propagation: Propagation = Propagation.BACKGROUND
     after: tuple[str, ...] = ()
     regarding: ObjectRef | None = None
-    """As for `Create`."""
+    """The object whose events report a failure; None: the object of the plan."""
 
     @property
     def id(self) -> str:
         return f"delete {self.target}"
 
 
-class DeleteCollection(Struct, frozen=True, gc=False):
-    """Delete all objects of a kind in a namespace that match a label selector."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    selector: str
-    grace_seconds: int | None = None
-    propagation: Propagation = Propagation.BACKGROUND
-    after: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        return f"delete all {self.kind} {self.namespace}/[{self.selector}]"
-
-
-Intent: TypeAlias = Create | Patch | Status | Delete | DeleteCollection
+Intent: TypeAlias = Create | Patch | Status | Delete
 
 
 class DeferredValue(str):
@@ -207,5 +178,4 @@ class EventRecord(Struct, frozen=True, gc=False):
     note: str
     action: str
     warning: bool = False
-    related: ObjectRef | None = None
     reporter: str = ""

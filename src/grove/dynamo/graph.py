@@ -56,8 +56,6 @@ class GraphComponent(Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     claimed_gpus: int = 0
     """GPUs per pod that it gets by resource claims, as far as known."""
-    pull_secrets: tuple[str, ...] = ()
-    """Discovered image pull Secrets, in addition to those that the user names."""
     has_scaling_adapter: bool = False
     """Whether autoscalers scale it, through a DynamoGraphDeploymentScalingAdapter."""
     frontend: str | None = None

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from grove.api.field_errors import FieldError
 from grove.api.intents import Intent
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.types.podclique import PodClique
@@ -16,8 +18,12 @@ from grove.api.wire import Wire
 from grove.dynamo import naming
 from grove.dynamo.api.status import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
 from grove.dynamo.context import GraphContext
+from grove.dynamo.decode.parsing import ParsedGraph, parse
 from grove.dynamo.graph import Graph, GraphComponent
-from grove.rules.model import Facts, FieldError
+from grove.dynamo.render import auxiliary_objects
+from grove.dynamo.render.auxiliary_objects import AuxiliaryObjects
+from grove.rules.decode import ObjectFormatError
+from grove.rules.model import Facts
 
 CliqueOrGroup = PodClique | PodCliqueScalingGroup
 """The object of a component with the Grove backend."""
@@ -44,9 +50,17 @@ class ChildObject(Wire, frozen=True):
 
 
 class GraphSnapshot(Struct, frozen=True):
-    """A graph with the objects that exist for it."""
+    """A graph with the objects that exist for it; `snapshot_of` parses it."""
 
-    stored: StoredGraph
+    stored: StoredGraph | None
+    """None: the graph is gone, or cannot be read; `workload` is the set that a graph left when it was
+    deleted."""
+    parsed: ParsedGraph | None = None
+    """None if it cannot be decoded."""
+    decode_errors: tuple[FieldError, ...] = ()
+    """Why it cannot be decoded."""
+    auxiliary: AuxiliaryObjects = AuxiliaryObjects()
+    """The auxiliary objects that it should have."""
     context: GraphContext = GraphContext()
     facts: Facts = Facts()
     """Facts for the admission rules of PodCliqueSets."""
@@ -61,8 +75,6 @@ class GraphSnapshot(Struct, frozen=True):
     """Components with started pods of the latest template; only filled in if there is a new pull Secret."""
     ssh_key: tuple[str, str] | None = None
     """A new key pair, private and public, if one is needed."""
-    last_error: str = ""
-    """The error of the previous reconcile, if it failed."""
 
 
 class ComponentState(Struct, frozen=True):
@@ -81,28 +93,31 @@ def clique_or_group_of(
     return snapshot.groups.get(name) if component.multinode else snapshot.cliques.get(name)
 
 
+class WorkloadPlan(Struct, frozen=True):
+    """The workloads of a graph, rendered and compared with those that exist."""
+
+    errors: tuple[FieldError, ...] = ()
+    """Why the workloads cannot be created or updated; without them, the other fields are filled in."""
+    writes: tuple[Intent, ...] = ()
+    """The writes that create or update the workloads."""
+    applied: tuple[AppliedTopology, ...] = ()
+    """The topology constraints that the workloads carry."""
+
+
 class GraphBackend(Protocol):
     """Renders a graph into workloads of one kind, and reads their state."""
 
     name: str
     """The value of the annotation `nvidia.com/workload-provider`."""
 
-    def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
-        """Errors that keep the workloads from being created or updated."""
-        ...
-
-    def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
-        """The writes that create or update the workloads."""
+    def plan_workloads(self, graph: Graph, snapshot: GraphSnapshot) -> WorkloadPlan:
+        """Render the workloads, validate them, and compare them with those that exist."""
         ...
 
     def component_state(
         self, graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
     ) -> ComponentState:
         """The state of a component."""
-        ...
-
-    def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
-        """The topology constraints that the workloads carry."""
         ...
 
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
@@ -114,8 +129,19 @@ class GraphBackend(Protocol):
         ...
 
 
-def raw(stored: StoredGraph) -> dict[str, Any]:
-    """The graph as the object that the rules decode."""
+def snapshot_of(stored: StoredGraph, context: GraphContext, facts: Facts) -> GraphSnapshot:
+    """The snapshot of a graph, without the objects that exist for it: the graph is parsed here, once for a
+    pass."""
+    snapshot = GraphSnapshot(stored, context=context, facts=facts)
+    try:
+        parsed = parse(_body(stored))
+    except ObjectFormatError as format_error:
+        return replace(snapshot, decode_errors=tuple(format_error.errors))
+    return replace(snapshot, parsed=parsed, auxiliary=auxiliary_objects.render(parsed.graph))
+
+
+def _body(stored: StoredGraph) -> dict[str, Any]:
+    """The graph as the JSON object that is decoded."""
     meta = stored.metadata
     metadata = {
         "name": meta.name,

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from grove import timing
 from grove.fabrics.provider import FabricDomainProvider
-
-_MAX_NAMED = 5
 
 
 class ChannelCoverage(Struct, frozen=True):
@@ -34,11 +33,11 @@ def coverage_problem(found: ChannelCoverage, provider: FabricDomainProvider) -> 
     if not found.without_channel:
         return ""
     more = (
-        f" and {len(found.without_channel) - _MAX_NAMED} more"
-        if len(found.without_channel) > _MAX_NAMED
+        f" and {len(found.without_channel) - timing.NODES_WITHOUT_CHANNEL_NAMED} more"
+        if len(found.without_channel) > timing.NODES_WITHOUT_CHANNEL_NAMED
         else ""
     )
-    named = ", ".join(found.without_channel[:_MAX_NAMED]) + more
+    named = ", ".join(found.without_channel[: timing.NODES_WITHOUT_CHANNEL_NAMED]) + more
     return (
         f"{len(found.without_channel)} of {found.accelerated} nodes with accelerators of {provider.vendor} "
         f"have no channel and cannot be in a {provider.api.name}: {named}"

@@ -9,7 +9,7 @@ from itertools import chain
 from msgspec import Struct
 
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.fabrics.provider import FabricDomainProvider, Policy, Scope
+from grove.fabrics.provider import Scope
 from grove.fabrics.registry import Providers
 from grove.fabrics.requirements import DomainRequirement, DomainRequirements, Mode, domain_requirements
 
@@ -17,20 +17,6 @@ GroupCount = Callable[[int, str], int]
 """The number of replicas of a scaling group, by the set's replica and the group's name in the set."""
 Members = Callable[[str], Iterable[int]]
 """The replicas of a scaling group to consider, by the group's name in the set."""
-
-
-class DomainAttachment(Struct, frozen=True):
-    """The domain that all pods of a clique join."""
-
-    provider: FabricDomainProvider
-    requirement: DomainRequirement
-    domain: str
-    template: str
-    """The ResourceClaimTemplate through which pods join it."""
-
-    @property
-    def policy(self) -> Policy:
-        return self.requirement.policy
 
 
 class DomainMembership(Struct, frozen=True):

@@ -42,6 +42,7 @@ class Nvidia:
     api = COMPUTE_DOMAIN
     advice = "install the NVIDIA DRA driver"
     driver = "compute-domain.nvidia.com"
+    domain_label = external_keys.NVIDIA_DRIVER_COMPUTE_DOMAIN
     accelerator_classes = frozenset({"gpu.nvidia.com"})
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
@@ -120,12 +121,6 @@ class Nvidia:
         ready = sum(node.get("status") == "Ready" for node in nodes)
         named = tuple(str(node["name"]) for node in nodes if node.get("name"))
         return DomainView(ready, len(nodes), tuple(sorted(partitions)), named)
-
-    def node_holder(self, node: Mapping[str, Any]) -> str | None:
-        found = ((node.get("metadata") or {}).get("labels") or {}).get(
-            external_keys.NVIDIA_DRIVER_COMPUTE_DOMAIN
-        )
-        return str(found) if found else None
 
 
 def _missing(driver: str, discovery: Discovery) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 from grove.api.formats.quantities import parse
@@ -65,8 +66,14 @@ def asks_for(container: Mapping[str, Any], resource: str) -> bool:
 
 def amount(quantities: Mapping[str, Any], resource: str) -> int:
     """The whole number of a resource; 0 if the quantity cannot be parsed."""
+    return _whole(str(quantities.get(resource) or 0))
+
+
+@lru_cache(maxsize=256)
+def _whole(quantity: str) -> int:
+    """Cached: thousands of nodes have the same number of accelerators, and parsing is slow."""
     try:
-        return int(parse(str(quantities.get(resource) or 0)))
+        return int(parse(quantity))
     except ValueError:
         return 0
 

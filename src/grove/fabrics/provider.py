@@ -49,7 +49,7 @@ class Finding(Struct, frozen=True):
     """A problem that a preflight check found, and what the user can do."""
 
     severity: Severity
-    words: str
+    message: str
 
 
 class Discovery(Struct, frozen=True):
@@ -149,6 +149,11 @@ class FabricDomainProvider(Protocol):
         ...
 
     @property
+    def domain_label(self) -> str:
+        """The label of a node with the UID of the domain that the node is in; empty if nodes have none."""
+        ...
+
+    @property
     def accelerator_classes(self) -> frozenset[str]:
         """The DeviceClasses of the vendor's accelerators, for pods that request them through claims."""
         ...
@@ -195,8 +200,4 @@ class FabricDomainProvider(Protocol):
 
     def observe(self, domain: Domain) -> DomainView:
         """The state of a domain."""
-        ...
-
-    def node_holder(self, node: Mapping[str, Any]) -> str | None:
-        """The UID of the domain that a node is in; None if it is in none."""
         ...

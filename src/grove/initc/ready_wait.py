@@ -14,15 +14,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
+from grove import timing
 from grove.api.naming import labels
 from grove.initc.arguments import PodContext, WaitArguments
 from grove.initc.watch_stream import Server, WatchInterrupted, lines
 
 Log = Callable[[str], None]
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_TOKEN_BACKOFF = (0.05, 1.0)  # seconds between two checks: the first pause and the longest
-_WATCH_LIFETIME = (300, 600)
 
 
 class ReadyCount:
@@ -87,7 +84,7 @@ async def wait(arguments_: WaitArguments, context: PodContext, log: Log) -> None
                         return
         except WatchInterrupted as problem:
             log_once(f"{problem}; trying again")
-        await asyncio.sleep(_pause(failures, _FIRST_PAUSE, _LONGEST_PAUSE))
+        await asyncio.sleep(_pause(failures, *timing.INIT_BACKOFF))
         failures += 1
 
 
@@ -100,14 +97,14 @@ async def _wait_for_token(arguments_: WaitArguments, log_once: Log) -> None:
         log_once(
             f"waiting for {arguments_.service_account}/token, which comes from the service account's Secret"
         )
-        await asyncio.sleep(_pause(checks, *_TOKEN_BACKOFF))
+        await asyncio.sleep(_pause(checks, *timing.INIT_TOKEN_BACKOFF))
         checks += 1
 
 
 def _path(arguments_: WaitArguments, context: PodContext) -> str:
     cliques = "%2C".join(arguments_.cliques)
     gang, clique = (key.replace("/", "%2F") for key in (labels.GANG, labels.CLIQUE))
-    lifetime = random.randint(*_WATCH_LIFETIME)  # noqa: S311 - spreads the reconnects of many pods
+    lifetime = random.randint(*timing.WATCH_LIFETIME)  # noqa: S311 - spreads the reconnects of many pods
     return (
         f"/api/v1/namespaces/{context.namespace}/pods?watch=true&allowWatchBookmarks=true"
         f"&labelSelector={gang}%3D{context.gang}%2C{clique}%20in%20({cliques})&timeoutSeconds={lifetime}"

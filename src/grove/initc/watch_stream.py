@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import NamedTuple
 
-_CONNECT_TIMEOUT = 10.0
-_IDLE_TIMEOUT = 150.0  # the server sends a bookmark every minute: a longer silence is a dead connection
+from grove import timing
 
 
 class WatchInterrupted(Exception):
@@ -37,12 +36,12 @@ async def lines(server: Server, path: str) -> AsyncIterator[bytes]:
     """The lines of the reply. Always ends with WatchInterrupted, unless the caller stops reading first."""
     writer = None
     try:
-        async with asyncio.timeout(_CONNECT_TIMEOUT):
+        async with asyncio.timeout(timing.CONNECT_TIMEOUT):
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=_trust(server))
             writer.write(_request(server, path))
             chunked = await _read_head(reader)
         pending = b""
-        while piece := await _within(_IDLE_TIMEOUT, _read_body(reader, chunked)):
+        while piece := await _within(timing.WATCH_IDLE_TIMEOUT, _read_body(reader, chunked)):
             *whole, pending = (pending + piece).split(b"\n")
             for line in whole:
                 if line:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from grove import timing
 from grove.api.json_depth import too_deep
 
 
@@ -202,7 +203,6 @@ _BY_REASON: dict[str, type[ApiError]] = {
     "Timeout": ServerTimeout,
 }
 
-_LONGEST_PAUSE = 3600  # seconds; a longer Retry-After is shortened to this
 
 _status_decoder = msgspec.json.Decoder(ApiStatus)
 
@@ -221,7 +221,7 @@ def api_error(action: str, status: ApiStatus, retry_after: float | None = None) 
     fallback = ServerError if status.code >= 500 else ApiError
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, fallback)
     if retry_after is None and status.details and status.details.retry_after_seconds:
-        retry_after = float(min(status.details.retry_after_seconds, _LONGEST_PAUSE))
+        retry_after = float(min(status.details.retry_after_seconds, timing.MAX_RETRY_AFTER))
     return kind(action, status, retry_after)
 
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from prometheus_client import Gauge
 
-_WINDOW = 60.0
-"""Seconds. A scrape interval above this may miss a pause."""
+from grove import timing
 
 longest_pause = Gauge(
     "grove_event_loop_longest_pause_seconds",
@@ -35,7 +34,7 @@ class Pauses:
 
     def record(self, seconds: float, now: float) -> None:
         """Record that one iteration of the loop took so many seconds."""
-        if now - self._since >= _WINDOW:
+        if now - self._since >= timing.EVENT_LOOP_PAUSE_WINDOW:
             self._start_window(now)
         if seconds > self._current:
             self._current = seconds
@@ -43,12 +42,12 @@ class Pauses:
     def longest(self) -> float:
         """The longest pause of both windows."""
         now = self._clock()
-        if now - self._since >= _WINDOW:
+        if now - self._since >= timing.EVENT_LOOP_PAUSE_WINDOW:
             self._start_window(now)
         return max(self._current, self._before)
 
     def _start_window(self, now: float) -> None:
-        self._before = self._current if now - self._since < 2 * _WINDOW else 0.0
+        self._before = self._current if now - self._since < 2 * timing.EVENT_LOOP_PAUSE_WINDOW else 0.0
         self._current, self._since = 0.0, now
 
 

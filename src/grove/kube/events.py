@@ -16,6 +16,7 @@ from typing import Any
 
 import structlog
 
+from grove import timing
 from grove.api.intents import EventRecord
 from grove.kube import metrics
 from grove.kube.client.client import Client, Object
@@ -53,8 +54,8 @@ class EventRecorder:
         instance: str,
         *,
         max_series: int = 4096,
-        series_timeout: float = 360.0,
-        interval: float = 30.0,
+        series_timeout: float = timing.EVENT_SERIES_TIMEOUT,
+        interval: float = timing.EVENT_SERIES_INTERVAL,
         wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
@@ -66,13 +67,13 @@ class EventRecorder:
         self._wall_clock = wall_clock
         self._loop = asyncio.get_running_loop()
         self._series: OrderedDict[EventRecord, _Series] = OrderedDict()
-        self._queue: WorkQueue[EventRecord] = WorkQueue("events", self._publish, workers=2)
+        self._queue: WorkQueue[EventRecord] = WorkQueue("events", self._publish, workers=timing.EVENT_WORKERS)
 
     def start(self) -> None:
         """Start to publish."""
         self._queue.start()
 
-    async def close(self, grace: float = 2.0) -> None:
+    async def close(self, grace: float = timing.EVENT_CLOSE_TIMEOUT) -> None:
         """Publish what is still unpublished, for `grace` seconds at most."""
         await self._queue.stop(grace)
         unpublished = [
@@ -149,8 +150,6 @@ class EventRecorder:
             "reportingController": event_record.reporter or self._reporter,
             "reportingInstance": self._instance[:128],
         }
-        if event_record.related is not None:
-            event["related"] = event_record.related
         if series.count > 1:
             event["series"] = {"count": series.count, "lastObservedTime": _micro_time(series.last)}
         return event

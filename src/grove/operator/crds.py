@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from grove import timing
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.crd_watch import CustomResourceDefinition
 from grove.kube.cache.reflector import Reflector
@@ -21,8 +22,6 @@ from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 
 _MANAGER = "grove-crds"
-_ATTEMPTS = 5
-_SERVED_TIMEOUT = 60.0  # seconds until a definition is served; a healthy API server needs less than one
 
 
 class AppliedCRD(Struct, frozen=True):
@@ -42,7 +41,7 @@ async def apply_crds(client: Client, definitions: Iterable[dict[str, Any]]) -> A
 
 async def _apply(client: Client, definition: dict[str, Any]) -> AppliedCRD:
     name = definition["metadata"]["name"]
-    for _ in range(_ATTEMPTS):
+    for _ in range(timing.CRD_ATTEMPTS):
         try:
             found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=Object)
         except NotFound:
@@ -87,11 +86,12 @@ async def _wait_until_served(client: Client, definition: dict[str, Any]) -> None
     cache.subscribe(on_change)
     watching = asyncio.create_task(Reflector(client, cache).run())
     try:
-        async with asyncio.timeout(_SERVED_TIMEOUT):
+        async with asyncio.timeout(timing.CRD_SERVED_TIMEOUT):
             await served.wait()
     except TimeoutError:
         raise KubeError(
-            f"CustomResourceDefinition {name} is not served after {_SERVED_TIMEOUT:g} s: see its conditions"
+            f"CustomResourceDefinition {name} is not served after "
+            f"{timing.CRD_SERVED_TIMEOUT:g} s: see its conditions"
         ) from None
     finally:
         watching.cancel()

@@ -50,8 +50,8 @@ async def preflight(client: Client, provider: FabricDomainProvider) -> None:
         raise PreflightError(f"cannot read which APIs the cluster serves: {problem}") from None
     for finding in provider.preflight(discovery):
         if finding.severity is Severity.FATAL:
-            raise PreflightError(finding.words)
-        log.warning("MNNVL preflight check", key=provider.vendor, action="continue", reason=finding.words)
+            raise PreflightError(finding.message)
+        log.warning("MNNVL preflight check", key=provider.vendor, action="continue", reason=finding.message)
     log.info(
         "MNNVL preflight check passed", key=provider.vendor, action="start", reason=provider.api.crd_name
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from grove import timing
 from grove.api.naming import well_known
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.client.client import Client, Object
@@ -15,12 +16,11 @@ from grove.kube.errors import Conflict, KubeError, NotFound
 from grove.operator.caches.registry import resource_of
 
 _SETS = resource_of(PodCliqueSet.KIND)
-_ATTEMPTS = 5
 
 
 async def remove_finalizers(client: Client) -> AsyncIterator[str]:
     """Remove the operator's finalizer from every set; yields each set as `namespace/name`."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(timing.FINALIZER_ATTEMPTS):
         sets = await _sets_with_finalizer(client)
         if not sets:
             return

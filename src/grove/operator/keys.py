@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels
 
@@ -56,8 +58,19 @@ class DomainKey(NamedTuple):
         return f"{self.vendor} domain {self.namespace}/{self.name}"
 
 
+class GraphKey(Struct, frozen=True, gc=False, order=True):
+    """A DynamoGraphDeployment with all objects that are created for it. Not a tuple: that would be equal to
+    the `SetKey` of the same name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"DynamoGraphDeployment {self.namespace}/{self.name}"
+
+
 WorkloadKey = SetKey | ReplicaKey
-Key = WorkloadKey | PlacementKey | TopologyKey | DomainKey
+Key = WorkloadKey | PlacementKey | TopologyKey | DomainKey | GraphKey
 
 
 def parent_of(key: WorkloadKey) -> SetKey:
@@ -68,8 +81,12 @@ def parent_of(key: WorkloadKey) -> SetKey:
 def tenant_of(key: Key) -> tuple[str, str]:
     """The tenant of a key in the work queue: keys of one type and namespace share workers while their writes
     are slow. Sets have workers of their own: they report what their replicas wait for."""
-    namespace = "" if isinstance(key, PlacementKey | TopologyKey) else key.namespace
-    return type(key).__name__, namespace
+    return type(key).__name__, namespace_of(key)
+
+
+def namespace_of(key: Key) -> str:
+    """The namespace of a key; empty if what it names has none."""
+    return "" if isinstance(key, PlacementKey | TopologyKey) else key.namespace
 
 
 def replica_of(metadata: ObjectMeta) -> ReplicaKey | None:

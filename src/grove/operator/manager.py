@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
+from grove import timing
 from grove.api.configuration.types import PODS_PER_SET, TopologyMode
 from grove.api.naming import labels
 from grove.dynamo.context import GraphContext
@@ -23,19 +25,15 @@ from grove.kube.executor.cache_store import CacheStore
 from grove.kube.executor.executor import Executor
 from grove.operator import python_gc
 from grove.operator.caches.dynamo import GraphCaches
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.controller import Controller
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.metrics.workloads import LeaderMetrics
-from grove.operator.reconcilers.dynamo import GraphReconciler, serve
+from grove.operator.reconcilers.dynamo import serve
 from grove.plan.placement import Assigner
 from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
-
-_OPTIONAL_SYNC_TIMEOUT = 5.0
-_EVENT_FLUSH_TIMEOUT = 0.5  # seconds for writing queued events at the end
 
 
 class Manager:
@@ -45,9 +43,9 @@ class Manager:
         self,
         transport: Transport,
         *,
-        workers: int = 64,
+        workers: int = timing.WORKERS,
         backoff: Backoff | None = None,
-        grace: float = 5.0,
+        grace: float = timing.QUEUE_STOP_TIMEOUT,
         assigner: Assigner | None = None,
         init_image: str = "",
         topology_aware: bool = False,
@@ -67,13 +65,12 @@ class Manager:
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
             backends.gang_object_kinds if backends else (),
-            tuple(backend.topology_kind for backend in aware),
+            tuple(kind for _, kind in aware),
             backends.versioned_kinds if backends else (),
             fabrics,
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
         )
-        self._nodes = Nodes()
         self._dynamo = dynamo
         self.graphs = _graph_caches(dynamo.context) if dynamo is not None else None
         self.synced = asyncio.Event()
@@ -96,7 +93,7 @@ class Manager:
                 tasks.create_task(
                     Reflector(client, cache, crd_watch=crd_watch, optional=may_be_missing).run()
                 )
-            tasks.create_task(self._nodes.run(client))
+            tasks.create_task(self.caches.nodes.run(client))
             tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
@@ -121,37 +118,30 @@ class Manager:
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,
-            nodes=self._nodes,
         )
         with LeaderMetrics(self.caches):
             recorder.start()
             controller.queue.start()
             log.info("working", key="operator", action="lead", reason="this operator is the leader")
             try:
-                await self._serve_graphs(writes, executor, recorder)
+                await self._serve_graphs(controller, writes)
             finally:
                 await controller.queue.stop(self._grace)
-                await recorder.close(_EVENT_FLUSH_TIMEOUT)
+                await recorder.close(timing.EVENT_FLUSH_TIMEOUT)
 
-    async def _serve_graphs(self, writes: Transport, executor: Executor, recorder: EventRecorder) -> None:
+    async def _serve_graphs(self, controller: Controller, writes: Transport) -> None:
         """Reconcile DynamoGraphDeployments, if they are enabled, until cancelled."""
-        graph_caches, settings = self.graphs, self._dynamo
-        if graph_caches is None or settings is None:
+        if self.graphs is None or self._dynamo is None:
             await asyncio.Event().wait()
             return
-
-        def graphs() -> GraphReconciler:
-            return GraphReconciler(
-                self.caches, graph_caches, writes, executor.limiter, recorder.record, settings, self._nodes
-            )
-
-        await serve(graphs, Client(self._transport), graph_caches, self._grace)
+        add = partial(controller.add_graphs, self.graphs, self._dynamo, writes)
+        await serve(add, Client(self._transport), self.graphs)
 
     async def _wait_for_optional_caches(self) -> None:
         """Wait a few seconds for the caches of shared claims, fabric domains and scheduler objects. After
         that only the sets that use them wait."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_OPTIONAL_SYNC_TIMEOUT):
+            async with asyncio.timeout(timing.OPTIONAL_SYNC_TIMEOUT):
                 for cache in (*self.caches.optional, *self.caches.inspected_crds.values()):
                     await cache.synced_or_absent.wait()
 

@@ -18,6 +18,7 @@ from typing import Any
 import structlog
 from msgspec import Struct
 
+from grove import timing
 from grove.api.configuration.types import LeaderElection, OperatorConfiguration
 from grove.api.formats import durations
 from grove.fabrics.registry import Providers
@@ -37,8 +38,6 @@ from grove.operator.webhooks import AdmissionWebhooks
 from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
-
-_GRACE = 2.0  # seconds for work in progress, so that the process ends within five, the lease released
 
 
 class LeadershipEnded(Exception):
@@ -87,7 +86,7 @@ async def operate(settings: OperatorSettings) -> None:
     topology_aware = settings.configuration.topology_aware_scheduling.enabled
     manager = Manager(
         transport,
-        grace=_GRACE,
+        grace=timing.SHUTDOWN_GRACE,
         init_image=settings.init_image,
         topology_aware=topology_aware,
         backends=settings.backends,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import gc
 
-_THRESHOLDS = (100_000, 50, 100)
+from grove import timing
 
 
 def raise_thresholds() -> None:
     """Called once, at the start of the process."""
-    gc.set_threshold(*_THRESHOLDS)
+    gc.set_threshold(*timing.GC_THRESHOLDS)
 
 
 def freeze_cached_objects() -> None:

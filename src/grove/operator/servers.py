@@ -20,6 +20,7 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
+from grove import timing
 from grove.api.configuration.types import OperatorConfiguration
 
 log = structlog.get_logger("grove.operator")
@@ -85,7 +86,7 @@ def _runner(routes: dict[str, Handler]) -> web.AppRunner:
     application = web.Application()
     for path, handler in routes.items():
         application.router.add_get(path, handler)
-    return web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+    return web.AppRunner(application, access_log=None, shutdown_timeout=timing.SERVER_STOP_TIMEOUT)
 
 
 def _paths(application: web.Application) -> list[str]:

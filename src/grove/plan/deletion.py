@@ -6,7 +6,7 @@ finalizer. The garbage collector would do this too, and is slow.
 Every object is deleted by itself, with its UID as precondition. So a late delete cannot hit the objects of a
 successor set with the same name, and objects that only have matching labels stay. Single deletes are also
 faster: the API server handles a collection delete sequentially, and many requests in parallel. Objects that
-are terminating are not deleted again, so each pass covers what is left.
+are terminating are not deleted again, so each pass covers what is left. Deletes that succeed emit no events.
 
 With `--cascade=orphan` the garbage collector removes the set from the owner references of its objects, and
 then its own finalizer from the set: afterwards the set looks like any other terminating set. So one object
@@ -40,7 +40,7 @@ from grove.plan.model import Plan
 from grove.plan.ownership.ownership import is_owned, is_owned_pod
 from grove.plan.rbac import RbacObjects, delete_rbac
 from grove.plan.resource_claims import delete_claim
-from grove.plan.scale_in import terminating_until
+from grove.plan.scale_in import deletes_delayed_until
 from grove.plan.writes.builders import (
     CachedObject,
     GroveObject,
@@ -48,6 +48,7 @@ from grove.plan.writes.builders import (
     delete,
     delete_pod,
     patch_if_unchanged,
+    reference,
     target_of_kind,
 )
 
@@ -80,8 +81,13 @@ def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: floa
         return Plan()
     if ORPHAN not in finalizers and (precondition := _confirm_ownership(uid, owned_objects)):
         pods = _pods(uid, owned_objects)
-        deletions = [delete_pod(pod) for pod in pods if not _is_terminating(pod)]
-        if not deletions and (wait_until := terminating_until(pods, now)) is not None:
+        references = {clique.metadata.uid: reference(clique) for clique in owned_objects.cliques}
+        deletions = [
+            delete_pod(pod, clique=references.get(controller_uid(pod.metadata)))
+            for pod in pods
+            if not _is_terminating(pod)
+        ]
+        if not deletions and (wait_until := deletes_delayed_until(pods, now)) is not None:
             return Plan(requeue_at=wait_until)
         if deletions := deletions or _other_deletions(uid, owned_objects):
             return Plan(

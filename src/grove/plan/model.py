@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
 from grove.api.event_reasons import EventReporter
 from grove.api.intents import Intent, ObjectRef, Target
+from grove.api.types.common import LastError
 
 
 class PlannedEvent(Struct, frozen=True, gc=False):
@@ -21,11 +23,18 @@ class PlannedEvent(Struct, frozen=True, gc=False):
     """
 
     regarding: ObjectRef
+    """Its UID is a deferred value if the plan creates the object."""
     reason: str
     note: str
     warning: bool = False
     intent: str = ""
     """The id of the write that makes it true."""
+    on_failure: bool = False
+    """Emitted if that write fails, instead: the note is followed by the error."""
+    unless: str = ""
+    """The id of a write whose own event says the same: if both writes succeed, only that one is emitted."""
+    together: bool = False
+    """Of a delete: all such events of the plan with the same object and reason are emitted as one."""
     identity: str = ""
     """What distinguishes it from events with the same object and reason; empty: its note."""
     reporter: str = EventReporter.SET.value
@@ -45,9 +54,6 @@ class StatusUpdate(Struct, frozen=True):
     resource_version: str = ""
     """The version of the object that the status was computed from. The update is published on that version
     only: an operator with a stale cache must not overwrite a newer status."""
-    restart_pending: bool = False
-    """The object has had no nodes since its restart. The restart took its former nodes and has an event of
-    its own."""
     events: tuple[PlannedEvent, ...] = ()
     """Emitted once the status is written: of two leaders, only one succeeds with the write."""
 
@@ -55,15 +61,14 @@ class StatusUpdate(Struct, frozen=True):
 class UserError(Struct, frozen=True, gc=False):
     """A problem that the plan cannot solve and that only a user can."""
 
-    clique: str
-    """The PodClique that reports it in `lastErrors`; empty: the group or the set does."""
     code: str
     message: str
-    gang: str = ""
-    """The PodGang that gets the event; with a reason and without a PodGang, the set gets it."""
-    reason: str = ""
-    group: str = ""
-    """The PodCliqueScalingGroup that reports it in `lastErrors`; empty: the clique or the set does."""
+    regarding: ObjectRef | None = None
+    """The PodClique or PodCliqueScalingGroup that reports it in `lastErrors`; None: the set does."""
+
+    def reported_in(self, last_errors: Iterable[LastError]) -> bool:
+        """Whether a status has the error already, so that this or a former leader has emitted its event."""
+        return any(error.code == self.code and self.message in error.description for error in last_errors)
 
 
 class ReplicaSummary(Struct, frozen=True, gc=False):

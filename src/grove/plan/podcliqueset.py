@@ -5,43 +5,35 @@ sum of its replicas. The objects of replicas are planned in `grove.plan.replica`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
-from grove.api.error_codes import Operation, describe
+from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason
-from grove.api.intents import Intent, Status
-from grove.api.meta import Condition
+from grove.api.intents import Intent
 from grove.api.naming import labels, well_known
 from grove.api.types.common import LastError
-from grove.api.types.podcliqueset import (
-    PodCliqueSet,
-    PodCliqueSetStatus,
-    PodCliqueSetUpdateProgress,
-    UpdateStrategyType,
-)
-from grove.plan.desired.shared_claims import ClaimObjects
+from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetStatus
+from grove.fabrics.resolved import ResolvedDomain
+from grove.plan import conditions
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.fabric.status import DomainObservation, failures, with_domains
-from grove.plan.gang.scheduler_objects import SCHEDULER_OBJECT_ERROR
+from grove.plan.fabric.status import failures, with_domains
 from grove.plan.gang.scheduler_selection import unconfigured_message
 from grove.plan.model import Plan, PlannedEvent, ReplicaSummary, StatusUpdate, UserError
 from grove.plan.ownership.ownership import keep_owned_claims
 from grove.plan.rbac import RbacObjects, plan_rbac, token_secret_settled_at
 from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
-from grove.plan.status import conditions
+from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
+from grove.plan.snapshot import ClaimObjects
 from grove.plan.timestamps import rfc3339
-from grove.plan.writes.builders import patch_if_unchanged, reference, target, write_status
+from grove.plan.writes.builders import patch_if_unchanged, reference, target
 from grove.plan.writes.collector import WriteCollector
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import ResolvedTopology
-
-ON_DELETE = UpdateStrategyType.ON_DELETE
 
 
 class ReplicaReport(Struct, frozen=True, gc=False):
@@ -61,7 +53,7 @@ def plan_set(
     errors: tuple[LastError, ...] = (),
     topology: ResolvedTopology | None = None,
     shared: ClaimObjects | None = None,
-    domains: Sequence[DomainObservation] = (),
+    domains: Sequence[ResolvedDomain] = (),
     too_many: UserError | None = None,
 ) -> Plan:
     """Returns the plan for a set. Its status, except for errors, is published when every replica has
@@ -73,8 +65,9 @@ def plan_set(
     intents, user_errors = _set_writes(workload, access, shared, now)
     requeue_at = token_secret_settled_at(workload, access, now) if access is not None else None
     wanted: Sequence[int] = range(workload.spec.replicas)
+    events: tuple[PlannedEvent, ...] = ()
     if too_many is not None:
-        user_errors = (*user_errors, too_many)
+        user_errors, events = (*user_errors, too_many), tuple(_pod_limit_events(workload, too_many))
         wanted = sorted(index for index in reports if index < workload.spec.replicas)
     elif not all(index in reports for index in wanted):
         return Plan(intents, _early_errors(workload, reports, errors), requeue_at, errors=user_errors)
@@ -84,32 +77,20 @@ def plan_set(
     errors = (*errors, *failures(domains))
     status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
     status = replace(status, conditions=_conditions(workload, topology, summaries, now))
-    events: tuple[PlannedEvent, ...] = ()
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
     elif well_known.SET_FINALIZER in workload.metadata.finalizers:
-        decision = _update_decision(workload, hash_, progress)
-        intents, events = (
-            (*intents, decision),
-            tuple(_update_events(workload, progress, reports, decision.id)),
-        )
+        decision = update_decision(workload, hash_, progress)
+        by_index = {index: report.summary for index, report in reports.items()}
+        intents = (*intents, decision)
+        events = (*events, *update_events(workload, progress, by_index, decision.id))
     status = with_domains(status, workload, domains, now)
     status_update = StatusUpdate(
         target(workload), workload.status, status, resource_version=workload.metadata.resource_version
     )
     return Plan(
         intents, (status_update,), requeue_at, errors=user_errors, events=events, partial=too_many is not None
-    )
-
-
-def _update_decision(
-    workload: PodCliqueSet, hash_: str, progress: PodCliqueSetUpdateProgress | None
-) -> Status:
-    """Writes that an update starts, proceeds to the next replica or ends. Replicas act on it, so it is
-    written at once, on the latest version of the set, and events about it follow the write."""
-    return write_status(
-        workload, replace(workload.status, current_generation_hash=hash_, update_progress=progress)
     )
 
 
@@ -130,26 +111,12 @@ def _set_writes(
     return writes.intents(), user_errors
 
 
-def _update_events(
-    workload: PodCliqueSet,
-    progress: PodCliqueSetUpdateProgress | None,
-    reports: Mapping[int, ReplicaReport],
-    intent: str,
-) -> Iterator[PlannedEvent]:
-    """The events of an update that starts, proceeds or ends."""
-    before, event = workload.status.update_progress, partial(PlannedEvent, reference(workload), intent=intent)
-    if progress is None:
-        return
-    if before is None or before.update_started_at != progress.update_started_at:
-        yield event(EventReason.UPDATE_STARTED, "The template has changed: the update has started")
-    else:
-        for entry in before.currently_updating:
-            index = entry.replica_index
-            done = index in reports and reports[index].summary.update_complete
-            if done and entry not in progress.currently_updating:
-                yield event(EventReason.REPLICA_UPDATED, f"Replica {index} is updated")
-    if progress.update_ended_at is not None and workload.spec.update_strategy.type is not ON_DELETE:
-        yield event(EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated")
+def _pod_limit_events(workload: PodCliqueSet, too_many: UserError) -> Iterator[PlannedEvent]:
+    """The event of a set above the pod limit, unless its status reports it already."""
+    if not too_many.reported_in(workload.status.last_errors):
+        yield PlannedEvent(
+            reference(workload), EventReason.POD_LIMIT_EXCEEDED, too_many.message, warning=True
+        )
 
 
 def _status(
@@ -173,7 +140,7 @@ def _status(
         available_replicas=sum(summary.available for summary in summaries),
         updated_replicas=sum(summary.updated for summary in summaries),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
-        update_progress=before.update_progress and _with_counts(before.update_progress, summaries),
+        update_progress=before.update_progress and with_counts(before.update_progress, summaries),
     )
 
 
@@ -215,41 +182,17 @@ def _unconfigured_scheduler_errors(
         rest = f" and {len(replicas) - 3} more" if len(replicas) > 3 else ""
         which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"
         message = f"{which}: {unconfigured_message(scheduler, workload)}"
-        yield LastError(
-            SCHEDULER_OBJECT_ERROR, describe(Operation.SYNC, SCHEDULER_OBJECT_ERROR, message), rfc3339(now)
-        )
+        code = ErrorCode.SYNC_POD_GROUP
+        yield LastError(code, describe(Operation.SYNC, code, message), rfc3339(now))
 
 
 def _conditions(
     workload: PodCliqueSet, topology: ResolvedTopology | None, summaries: list[ReplicaSummary], now: float
 ) -> conditions.Conditions:
     known = conditions.merge_conditions(
-        workload.status.conditions, (_update_in_progress(workload, summaries),), now
+        workload.status.conditions, (update_condition(workload, summaries),), now
     )
     levels = levels_unavailable(workload, topology)
     if levels is None:
         return conditions.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
     return conditions.merge_conditions(known, (levels,), now)
-
-
-def _update_in_progress(workload: PodCliqueSet, summaries: list[ReplicaSummary]) -> Condition:
-    progress = workload.status.update_progress
-    rolling = sum(summary.updating for summary in summaries)
-    stalled = sum(summary.stalled for summary in summaries)
-    overdue = f"{stalled} of {rolling} cliques and groups that are being updated exceeded progressDeadline"
-    under_way = rolling > 0 or (progress is not None and progress.update_ended_at is None)
-    return conditions.update_in_progress(under_way, overdue if stalled else "")
-
-
-def _with_counts(
-    progress: PodCliqueSetUpdateProgress, summaries: list[ReplicaSummary]
-) -> PodCliqueSetUpdateProgress:
-    over = progress.update_ended_at is not None
-    return replace(
-        progress,
-        currently_updating=() if over else progress.currently_updating,
-        updated_pod_cliques_count=sum(summary.updated_cliques for summary in summaries),
-        total_pod_cliques_count=sum(summary.cliques for summary in summaries),
-        updated_pod_clique_scaling_groups_count=sum(summary.updated_groups for summary in summaries),
-        total_pod_clique_scaling_groups_count=sum(summary.groups for summary in summaries),
-    )

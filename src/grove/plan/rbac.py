@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.intents import Create, Delete, Intent, Patch, uid_of
 from grove.api.naming import annotations as keys
 from grove.api.naming import external_keys, labels, names
@@ -33,8 +34,6 @@ Body = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 RBAC_VERSION = f"{RBAC}/v1"
 _KINDS = ("ServiceAccount", "Role", "RoleBinding")
-_TOKEN_CLEANUP_SECONDS = 20.0
-"""Kubernetes deletes the token Secret of a deleted ServiceAccount asynchronously; after this time it has."""
 
 
 class RbacObjects(Struct, frozen=True):
@@ -80,7 +79,7 @@ def token_secret_settled_at(workload: PodCliqueSet, access: RbacObjects, now: fl
     account = _usable(workload, access.account)
     if account is None or has_rbac(workload, access.binding) or not is_ordered(workload):
         return None
-    settled_at = timestamp(account.metadata.creation_timestamp) + _TOKEN_CLEANUP_SECONDS
+    settled_at = timestamp(account.metadata.creation_timestamp) + timing.TOKEN_CLEANUP
     return settled_at if now < settled_at else None
 
 
@@ -135,10 +134,6 @@ def _usable(workload: PodCliqueSet, found: PartialObjectMetadata | None) -> Part
     return found if controller_uid(found.metadata) in ("", workload.metadata.uid) else None
 
 
-def _token_account_uid(binding: PartialObjectMetadata) -> str:
-    return binding.metadata.annotations.get(keys.TOKEN_SERVICE_ACCOUNT_UID, "")
-
-
 def _account(workload: PodCliqueSet) -> Body:
     metadata = _metadata(
         workload, names.service_account(workload.metadata.name), ComponentLabel.SERVICE_ACCOUNT, {}
@@ -190,7 +185,7 @@ def _secret(
         "metadata": metadata,
         "type": external_keys.SERVICE_ACCOUNT_TOKEN,
     }
-    return replace(create(body, after), write_only=True, may_exist=now - created_at > _TOKEN_CLEANUP_SECONDS)
+    return replace(create(body, after), write_only=True, may_exist=now - created_at > timing.TOKEN_CLEANUP)
 
 
 def _metadata(

@@ -10,19 +10,24 @@ are created, and drops them before they are deleted (see `members.membership` an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.intents import uid_of
 from grove.api.types.podclique import PodClique
 from grove.plan.autoscaling import plan_autoscalers
+from grove.plan.cliques.force_delete import force_deletes
+from grove.plan.cliques.health import CliqueHealth
+from grove.plan.cliques.state import CliqueState, MembershipPlanner
 from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.fabric.replica_domains import ReplicaDomains
+from grove.plan.fabric.replica_domains import domain_errors
 from grove.plan.gang.planner import GangPlanner
 from grove.plan.gang.startup_dependencies import StartupDependencies
-from grove.plan.members.clique_state import CliqueState, MembershipPlanner
-from grove.plan.members.force_delete import force_deletes
+from grove.plan.members.lost_pods import restore_labels
 from grove.plan.model import Plan, ReplicaSummary
 from grove.plan.ownership.ownership import PodsByClique, keep_owned
 from grove.plan.ownership.repair import ObjectRepair
@@ -32,8 +37,11 @@ from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.scale_in import delete_surplus, plan_scale_in
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.summary import replica_summary, status_updates
-from grove.plan.termination.policy import TerminationPlanner
+from grove.plan.termination.decision import TerminationDecision, decide_terminations
+from grove.plan.termination.effects import TerminationEffects, exhausted_messages, plan_effects
+from grove.plan.termination.history import TerminationHistory
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.events import pod_deleted
 
 
 def plan_replica(snapshot: Snapshot, now: float) -> Plan:
@@ -44,85 +52,127 @@ def plan_replica(snapshot: Snapshot, now: float) -> Plan:
         return Plan(writes.intents())  # `grove.plan.deletion` deletes everything
     if snapshot.index >= workload.spec.replicas:
         return plan_scale_in((snapshot,), now)
-    return _plan_existing(keep_owned(snapshot), pods_by_clique, writes, now)
-
-
-def plan_terminating_namespace(snapshot: Snapshot, now: float) -> Plan:
-    """Returns the plan for a replica in a terminating namespace, where nothing can be created: removes
-    finalizers that would block the namespace, and publishes statuses."""
-    plan = plan_replica(snapshot, now)
-    return replace(plan, intents=tuple(remove_legacy_finalizers(snapshot)), requeue_at=None)
+    if snapshot.lost_pods:
+        return Plan(tuple(map(restore_labels, snapshot.lost_pods)))
+    plan = _plan_existing(keep_owned(snapshot), pods_by_clique, writes, now)
+    if snapshot.namespace_terminating:
+        # Nothing can be created there: only finalizers that would block the namespace are removed.
+        return replace(plan, intents=tuple(remove_legacy_finalizers(snapshot)), requeue_at=None)
+    return plan
 
 
 def _plan_existing(
     snapshot: Snapshot, pods_by_clique: PodsByClique, writes: WriteCollector, now: float
 ) -> Plan:
     """Plans a replica with an index below spec.replicas."""
-    domains = ReplicaDomains(snapshot)
     held = limits.present(snapshot) if snapshot.held else None
     if held is not None and not held.cliques:
         nothing = ReplicaSummary(generation_hash=generation_hash(snapshot.workload), update_complete=True)
         return Plan(report=nothing, errors=limits.errors(snapshot), partial=True)
-    layout = _layout(snapshot, domains, held)
+    layout = _layout(snapshot, held)
     repair = ObjectRepair(snapshot, layout, pods_by_clique, writes)
     repair.plan_parents()
-    planner = MembershipPlanner(snapshot, pods_by_clique, now)
-
-    def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
-        return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
-
-    rollout, termination = (
-        RolloutPlanner(snapshot, writes, decide_members),
-        TerminationPlanner(snapshot, layout, writes, decide_members, now),
-    )
-    clique_states = {clique.name: decide_members(clique) for clique in layout.cliques}
-    cliques = termination.plan(rollout.plan(layout, clique_states, now), rollout)
+    members = _plan_members(snapshot, layout, repair, pods_by_clique, writes, now)
+    cliques, rollout, termination = members.cliques, members.rollout, members.termination
     dependencies, claims = StartupDependencies(snapshot, layout), ClaimPlanner(snapshot, repair, writes)
     claims.plan(layout, cliques)
     gang_planner = GangPlanner(
-        snapshot, cliques, repair, dependencies, claims, writes, termination.annotations, domains
+        snapshot, cliques, repair, dependencies, claims, writes, termination.annotations
     )
     for gang in layout.gangs:
         gang_planner.plan(gang)
     delete_surplus(snapshot, layout, pods_by_clique, writes)
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)
-    all_pods = [pod for clique in cliques.values() for pod in clique.pods]
-    deletes, force_delete_at = force_deletes(snapshot.workload, all_pods, now)
+    deletes, force_delete_at = force_deletes(snapshot.workload, cliques.values(), now)
     writes.add_all(deletes)
-    # Pods that an update or a termination replaces still exist: statuses count them until they are deleted.
-    views = {name: clique.view for name, clique in clique_states.items()}
-    members = {gang.name: [clique.name for clique in gang.cliques] for gang in layout.gangs}
-    was_scheduled = any(map(termination.was_scheduled, cliques.values()))
-    summary = replica_summary(
-        layout, views, rollout, was_scheduled, gang_planner.scheduler_objects.unconfigured_scheduler
-    )
-    if held is not None and not limits.is_complete(snapshot, held):
-        summary = replace(summary, available=False, updated=False)
+    writes.events += map(pod_deleted, deletes)
     return Plan(
         writes.intents() if held is None else limits.without_additions(writes.intents()),
         status_updates(
-            snapshot, layout, views, rollout, termination, gang_planner.scheduler_objects.pending_reasons, now
+            snapshot,
+            layout,
+            members.views,
+            rollout,
+            members.history,
+            exhausted_messages(members.decision),
+            gang_planner.scheduler_objects.pending_reasons,
+            now,
         ),
-        _earliest(rollout.requeue_at, termination.requeue_at, force_delete_at, _requeue_at(cliques)),
-        summary,
+        _earliest(rollout.requeue_at, members.decision.requeue_at, force_delete_at, _requeue_at(cliques)),
+        _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
         tuple(gang_planner.awaiting_placement),
         (
             *dependencies.errors(layout.cliques),
             *claims.errors,
-            *gang_planner.scheduler_objects.errors(members),
-            *domains.errors(layout.cliques),
+            *gang_planner.scheduler_objects.errors(layout.gangs),
+            *domain_errors(snapshot.workload, layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
-        tuple(termination.events),
+        (*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
         partial=held is not None,
     )
 
 
-def _layout(snapshot: Snapshot, domains: ReplicaDomains, held: limits.Present | None) -> ReplicaLayout:
+class _MemberPlan(Struct, frozen=True):
+    """The members of a replica's cliques, and the decisions that they follow from."""
+
+    views: dict[str, CliqueHealth]
+    """The health of each clique. Pods that an update or a termination replaces still exist: statuses count
+    them until they are deleted."""
+    rollout: RolloutPlanner
+    history: TerminationHistory
+    decision: TerminationDecision
+    termination: TerminationEffects
+
+    @property
+    def cliques(self) -> Mapping[str, CliqueState]:
+        """The cliques with the members that they should have."""
+        return self.termination.cliques
+
+
+def _plan_members(
+    snapshot: Snapshot,
+    layout: ReplicaLayout,
+    repair: ObjectRepair,
+    pods_by_clique: PodsByClique,
+    writes: WriteCollector,
+    now: float,
+) -> _MemberPlan:
+    """Decides the members of each clique; then which of them an update replaces, and which gangs are
+    terminated."""
+    planner = MembershipPlanner(snapshot, pods_by_clique, now)
+
+    def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
+        return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
+
+    states = {clique.name: decide_members(clique) for clique in layout.cliques}
+    rollout, history = RolloutPlanner(snapshot, writes, decide_members), TerminationHistory(snapshot)
+    updated = rollout.plan(layout, states, now)
+    decision = decide_terminations(snapshot, layout, updated, history, rollout.in_progress, now)
+    termination = plan_effects(decision, snapshot, updated, history, writes, decide_members, now)
+    views = {name: state.view for name, state in states.items()}
+    return _MemberPlan(views, rollout, history, decision, termination)
+
+
+def _summary(
+    snapshot: Snapshot,
+    layout: ReplicaLayout,
+    members: _MemberPlan,
+    held: limits.Present | None,
+    unconfigured_scheduler: str,
+) -> ReplicaSummary:
+    was_scheduled = any(map(members.history.was_scheduled, members.cliques.values()))
+    summary = replica_summary(layout, members.views, members.rollout, was_scheduled, unconfigured_scheduler)
+    if held is not None and not limits.is_complete(snapshot, held):
+        return replace(summary, available=False, updated=False)
+    return summary
+
+
+def _layout(snapshot: Snapshot, held: limits.Present | None) -> ReplicaLayout:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
-    return expand(snapshot.workload, snapshot.index, groups, cliques, domains.fabric_domains, held)
+    return expand(snapshot.workload, snapshot.index, groups, cliques, snapshot.domains, held)
 
 
 def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:
@@ -133,7 +183,7 @@ def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:
     return uid_of(created)
 
 
-def _requeue_at(cliques: dict[str, CliqueState]) -> float | None:
+def _requeue_at(cliques: Mapping[str, CliqueState]) -> float | None:
     times = [clique.membership.requeue_at for clique in cliques.values()]
     return min((time for time in times if time is not None), default=None)
 

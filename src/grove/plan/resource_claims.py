@@ -15,33 +15,33 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from grove.api.error_codes import ErrorCode
-from grove.api.intents import Create, Delete, Patch, uid_of
+from grove.api.intents import Create, Delete, ObjectRef, Patch, uid_of
 from grove.api.naming import labels
-from grove.api.naming.annotations import SHARED_WITH_NAMESPACES
-from grove.api.types.common import ResourceSharing
 from grove.api.types.kind import Kind
 from grove.api.types.kubernetes_objects import PartialObjectMetadata
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.claim_errors import CLAIMS_NOT_VISIBLE, claim_in_use_error, missing_template_error
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects, shared_claims
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
-from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, ClaimObjects, SharedClaim
-from grove.plan.members.clique_state import CliqueState
+from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, SharedClaim
 from grove.plan.members.membership import Member
 from grove.plan.members.pod_state import controller_uid, terminating
 from grove.plan.model import UserError
 from grove.plan.ownership.repair import ObjectRepair
-from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import confirm, create, delete_pod, target_of_kind
-from grove.plan.writes.collector import WriteCollector
-
-CLAIMS_NOT_VISIBLE = (
-    "cannot list resourceclaims.resource.k8s.io: the cluster must serve resource.k8s.io/v1, and the operator "
-    "must be allowed to list and watch resourceclaims and resourceclaimtemplates"
+from grove.plan.snapshot import ClaimObjects, Snapshot
+from grove.plan.writes.builders import (
+    child_reference,
+    confirm,
+    create,
+    delete_pod,
+    reference,
+    target_of_kind,
 )
+from grove.plan.writes.collector import WriteCollector
 
 
 def plan_set_claims(
@@ -50,7 +50,7 @@ def plan_set_claims(
     """Creates and repairs the claims that all replicas of a set share; `known` are those that the set owns,
     and orphans."""
     if not known.visible:
-        return (), (UserError("", ErrorCode.SYNC_SET_CLAIM, CLAIMS_NOT_VISIBLE),)
+        return (), (CLAIMS_NOT_VISIBLE,)
     writes: list[Create | Patch] = []
     user_errors: dict[str, UserError] = {}
     for claim in shared_claims.set_claims(workload):
@@ -63,7 +63,7 @@ def plan_set_claims(
         elif body := _body(workload, claim, known, owners):
             writes.append(create(body))
         else:
-            user_error = _missing_template_error(workload, claim, known)
+            user_error = missing_template_error(workload, claim, known, None)
             user_errors[user_error.message] = user_error
     return tuple(writes), tuple(user_errors.values())
 
@@ -78,23 +78,23 @@ class ClaimPlanner:
         self._created: dict[str, str] = {}
         """The ids of the creates of claims, by the name of the claim."""
         self._wanted_names: set[str] = set()
-        self._errors: dict[tuple[str, str], UserError] = {}
+        self._errors: dict[UserError, None] = {}
 
     def plan(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> None:
         """Creates missing claims and repairs changed ones."""
         if not self._has_shared_claims:
             return
         if not self._known.visible:
-            self._add_error(UserError("", ErrorCode.SYNC_SET_CLAIM, CLAIMS_NOT_VISIBLE))
+            self._add_error(CLAIMS_NOT_VISIBLE)
             return
         for claim in self._wanted(layout, cliques):
             self._wanted_names.add(claim.name)
-            owners, after = self._owners(claim.owner)
+            owner, after = self._owner(claim.owner)
             if (found := self._known.claims.get(claim.name)) is not None:
-                if patch := _repair_patch(found, claim, owners):
+                if patch := _repair_patch(found, claim, self._owner_references(owner)):
                     self._writes.add(self._repair.after_confirming_set(patch))
             elif claim.name not in self._known.terminating and claim.name not in self._created:
-                self._create(claim, owners, after)
+                self._create(claim, owner, after)
 
     def _wanted(self, layout: ReplicaLayout, cliques: Mapping[str, CliqueState]) -> Iterator[SharedClaim]:
         yield from shared_claims.replica_claims(self._workload, self._snapshot.index)
@@ -103,23 +103,27 @@ class ClaimPlanner:
         for clique in cliques.values():
             yield from shared_claims.clique_claims(self._workload, clique.wanted, _indices(clique))
 
-    def _create(self, claim: SharedClaim, owners: list[Body], after: tuple[str, ...]) -> None:
-        body = _body(self._workload, claim, self._known, owners)
+    def _create(self, claim: SharedClaim, owner: ObjectRef | None, after: tuple[str, ...]) -> None:
+        body = _body(self._workload, claim, self._known, self._owner_references(owner))
         if body is None:
-            self._add_error(_missing_template_error(self._workload, claim, self._known))
+            self._add_error(missing_template_error(self._workload, claim, self._known, owner))
         else:
             fences = self._fences(claim.owner)
-            self._created[claim.name] = self._writes.add(create(body, (*after, *fences)))
+            self._created[claim.name] = self._writes.add(create(body, (*after, *fences), owner))
 
-    def _owners(self, owner: Clique | Group | None) -> tuple[list[Body], tuple[str, ...]]:
-        """The owner references of a claim, and the ids of the creates that must come before it."""
+    def _owner(self, owner: Clique | Group | None) -> tuple[ObjectRef | None, tuple[str, ...]]:
+        """The clique or group that owns a claim, and the ids of the creates that must come before it."""
         if owner is None:
-            return objects.set_owner_reference(self._workload), ()
-        kind = _kind(owner)
-        created = self._repair.created(kind, owner.name)
-        uid = uid_of(created) if created else self._object(owner).metadata.uid
-        owners = objects.controller_reference(kind.api_version, kind.name, owner.name, uid)
-        return owners, (created.id,) if created else ()
+            return None, ()
+        created = self._repair.created(_kind(owner), owner.name)
+        if created is None:
+            return reference(self._object(owner)), ()
+        return child_reference(self._workload, _kind(owner), owner.name, uid_of(created)), (created.id,)
+
+    def _owner_references(self, owner: ObjectRef | None) -> list[Body]:
+        if owner is None:
+            return objects.set_owner_reference(self._workload)
+        return objects.controller_reference(owner.api_version, owner.kind, owner.name, owner.uid)
 
     def _object(self, owner: Clique | Group) -> PodClique | PodCliqueScalingGroup:
         parts = self._snapshot.cliques if isinstance(owner, Clique) else self._snapshot.groups
@@ -148,7 +152,8 @@ class ClaimPlanner:
             if name in self._known.claims or name in self._created:
                 continue
             if name in self._known.terminating:
-                self._add_error(_claim_in_use_error(clique, name))
+                regarding = child_reference(self._workload, PodClique.KIND, clique.name)
+                self._add_error(claim_in_use_error(regarding, name))
             return True
         return False
 
@@ -206,12 +211,12 @@ class ClaimPlanner:
         return found
 
     def _add_error(self, user_error: UserError) -> None:
-        self._errors[(user_error.clique or user_error.group, user_error.message)] = user_error
+        self._errors[user_error] = None
 
     @property
     def errors(self) -> tuple[UserError, ...]:
         """Problems that only a user can solve."""
-        return tuple(self._errors.values())
+        return tuple(self._errors)
 
 
 def claims_of(known: ClaimObjects, label: str, owner: str) -> Iterator[PartialObjectMetadata]:
@@ -273,37 +278,3 @@ def _with_set_precondition(workload: PodCliqueSet, patch: Patch) -> tuple[Patch,
         return (patch,)
     precondition = confirm(workload)
     return precondition, replace(patch, after=(precondition.id,))
-
-
-def _missing_template_error(workload: PodCliqueSet, claim: SharedClaim, known: ClaimObjects) -> UserError:
-    """An error with the same message for every replica, so that it is reported once."""
-    owner = claim.owner
-    message = _missing_template_message(
-        workload, claim.source, "the set" if owner is None else owner.template.name, known
-    )
-    if isinstance(owner, Group):
-        return UserError("", claim.code, message, group=owner.name)
-    return UserError(owner.name if owner is not None else "", claim.code, message)
-
-
-def _missing_template_message(
-    workload: PodCliqueSet, source: ResourceSharing, part: str, known: ClaimObjects
-) -> str:
-    """The message does not disclose whether a template in another namespace exists."""
-    own = workload.metadata.namespace
-    template = f"ResourceClaimTemplate {source.namespace or own}/{source.name}"
-    reference = f"which resourceSharing of {part} refers to"
-    if shared_claims.crosses_namespaces(workload, source):
-        remedy = f"create it, or add {own} to its annotation {SHARED_WITH_NAMESPACES}"
-        return f"{template}, {reference}, does not exist or is not shared with namespace {own}: {remedy}"
-    if reason := known.undecodable.get((own, source.name)):
-        return f"cannot decode {template}, {reference} ({reason}): replace it"
-    return f"there is no {template}, {reference}: create it"
-
-
-def _claim_in_use_error(clique: Clique, name: str) -> UserError:
-    message = (
-        f"pods wait for ResourceClaim {name}, which was deleted while others use it: it is created again "
-        "when the pods that use it are gone"
-    )
-    return UserError(clique.name, ErrorCode.SYNC_CLIQUE_CLAIM, message)

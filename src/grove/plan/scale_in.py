@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
+from grove import timing
 from grove.api.intents import Create, Delete, Target
 from grove.api.naming import labels, names
 from grove.api.types.pod import Pod
@@ -32,23 +33,16 @@ from grove.plan.ownership.upstream_adoption import remove_legacy_finalizers
 from grove.plan.resource_claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.snapshot import Snapshot
 from grove.plan.timestamps import timestamp
-from grove.plan.writes.builders import GroveObject, delete, delete_pod, target_of_kind
+from grove.plan.writes.builders import GroveObject, delete, delete_pod, reference, target_of_kind
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.events import deleted, pod_deleted
 
 T = TypeVar("T", bound=GroveObject)
-
-POD_TERMINATION_WAIT = 10.0
-"""How many seconds terminating pods delay the other deletes. Some pods have a grace period of an hour, and
-those on a lost node never terminate."""
-
-BULK_THRESHOLD = 128
-"""Above this number of deleted replicas only their pods are deleted at first: 250 cliques cost 500 pods three
-seconds."""
 
 
 def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
     """Plans the replicas above spec.replicas: their gangs and pods, then all other objects."""
-    replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= BULK_THRESHOLD
+    replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= timing.SCALE_IN_BULK
     writes, terminating = (
         WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots))),
         list[Pod](),
@@ -62,8 +56,8 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
             pod for pod in snapshot.pods if pod_state.terminating(pod) and _belongs_to_replica(pod, snapshot)
         )
     if writes.intents():
-        return Plan(writes.intents())
-    waits = terminating_until(terminating, now)
+        return Plan(writes.intents(), events=tuple(writes.events))
+    waits = deletes_delayed_until(terminating, now)
     if waits is None:
         for snapshot in replicas:
             _delete_remaining(snapshot, writes)
@@ -71,17 +65,22 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
 
 
 def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector, *, owners: bool) -> None:
-    """Deletes gangs and pods, and with `owners` also autoscalers, cliques and groups."""
+    """Deletes gangs and pods, and with `owners` also autoscalers, cliques and groups. One event
+    names the base gangs of all deleted replicas: an event for each pod would be an API call for each pod,
+    while other workloads wait for the GPUs."""
     staying = {pod.metadata.name: pod for pod in pods if not pod_state.terminating(pod)}
     if not (staying or snapshot.gangs or owners):
         return
     fence = (writes.confirm(snapshot.workload),)
     after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
+    if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
+        writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
+    references = {clique.metadata.uid: reference(clique) for clique in snapshot.cliques.values()}
     deletes_by_owner: dict[str, list[str]] = {}
     for pod in staying.values():
-        deletes_by_owner.setdefault(pod_state.controller_uid(pod.metadata), []).append(
-            writes.add(delete_pod(pod, after))
-        )
+        owner = pod_state.controller_uid(pod.metadata)
+        deletion = delete_pod(pod, after, references.get(owner))
+        deletes_by_owner.setdefault(owner, []).append(writes.add(deletion))
     if owners:
         # Autoscalers first: without their scale target they report errors.
         prior_deletes = tuple(
@@ -108,12 +107,12 @@ def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
     return (
         pods_terminating
         and not snapshot.gangs
-        and not (replicas <= BULK_THRESHOLD and _has_deletable_owners(snapshot))
+        and not (replicas <= timing.SCALE_IN_BULK and _has_deletable_owners(snapshot))
     )
 
 
-def terminating_until(terminating: Iterable[Pod], now: float) -> float | None:
-    """Until when to wait for terminating pods; None if there is nothing to wait for."""
+def deletes_delayed_until(terminating: Iterable[Pod], now: float) -> float | None:
+    """Until when terminating pods delay the other deletes; None if they do not."""
     last = max(map(_wait_until, terminating), default=0.0)
     return last if last > now else None
 
@@ -121,7 +120,9 @@ def terminating_until(terminating: Iterable[Pod], now: float) -> float | None:
 def _wait_until(pod: Pod) -> float:
     meta = pod.metadata
     return (
-        timestamp(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) + POD_TERMINATION_WAIT
+        timestamp(meta.deletion_timestamp)
+        - (meta.deletion_grace_period_seconds or 0)
+        + timing.SCALE_IN_POD_WAIT
     )
 
 
@@ -165,7 +166,8 @@ def delete_surplus(
     snapshot: Snapshot, layout: ReplicaLayout, pods_by_clique: PodsByClique, writes: WriteCollector
 ) -> None:
     """Deletes cliques, groups and gangs that are not in the layout of the replica. Called after the other
-    gangs have been planned: those that name such a clique drop it first."""
+    gangs have been planned: those that name such a clique drop it first. A clique that is deleted with its
+    gang has no event of its own, and its pods have none."""
     cliques = _surplus(snapshot.cliques, {clique.name for clique in layout.cliques})
     groups = _surplus(snapshot.groups, {group.name for group in layout.groups})
     gangs = _surplus(snapshot.gangs, {gang.name for gang in layout.gangs})
@@ -177,16 +179,37 @@ def delete_surplus(
     # A group that is created in this plan may exist unseen, with other replicas than its template has.
     unseen = writes.planned_ids(_create_id(snapshot, group.name) for group in layout.groups)
     fences = (*dict.fromkeys(map(writes.confirm, counts)), *unseen)
-    for gang in gangs:
-        writes.add(delete(gang, fences))
+    deletes = [delete(gang, fences) for gang in gangs]
+    writes.add_all(deletes)
+    in_deleted_gangs = {group.name for gang in gangs for group in gang.spec.pod_groups}
     for clique in cliques:
-        after = fences + _gang_writes_naming(snapshot, clique.metadata.name, writes)
-        staying = (pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod))
-        pods = (delete_pod(pod, after) for pod in staying)
-        then = after + tuple(map(writes.add, pods))
-        writes.add(delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after))
-    for group in groups:
-        writes.add(delete(group, _delete_claims(snapshot, labels.GROUP, group, fences, writes) or fences))
+        *of_pods, of_clique = _delete_clique(snapshot, clique, pods_by_clique, fences, writes)
+        if clique.metadata.name not in in_deleted_gangs:
+            writes.events += map(pod_deleted, of_pods)
+            deletes.append(of_clique)
+    deletes += (
+        delete(group, _delete_claims(snapshot, labels.GROUP, group, fences, writes) or fences)
+        for group in groups
+    )
+    writes.add_all(deletes)
+    writes.events += (deleted(reference(snapshot.workload), deletion) for deletion in deletes)
+
+
+def _delete_clique(
+    snapshot: Snapshot,
+    clique: PodClique,
+    pods_by_clique: PodsByClique,
+    fences: tuple[str, ...],
+    writes: WriteCollector,
+) -> list[Delete]:
+    """The deletes of a clique's pods, and then of the clique."""
+    after, regarding = fences + _gang_writes_naming(snapshot, clique.metadata.name, writes), reference(clique)
+    staying = (pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod))
+    pods = [delete_pod(pod, after, regarding) for pod in staying]
+    then = after + tuple(map(writes.add, pods))
+    of_clique = delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after)
+    writes.add(of_clique)
+    return [*pods, of_clique]
 
 
 def _create_id(snapshot: Snapshot, group: str) -> str:

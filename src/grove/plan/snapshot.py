@@ -6,19 +6,37 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
+from grove.api.types.kubernetes_objects import (
+    HorizontalPodAutoscaler,
+    PartialObjectMetadata,
+    ResourceClaimTemplateObject,
+    Service,
+)
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.fabrics.provider import Domain
-from grove.fabrics.registry import Providers
-from grove.plan.desired.shared_claims import ClaimObjects
-from grove.plan.fabric.state import DomainState
+from grove.fabrics.resolved import ReplicaDomains
 from grove.plan.placement import Assignment
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.topology.constraints import ResolvedTopology
+
+NamespacedName = tuple[str, str]
+"""Namespace and name."""
+
+
+class ClaimObjects(Struct, frozen=True):
+    """The existing claims that a set shares, by name, and the template objects that it refers to."""
+
+    claims: Mapping[str, PartialObjectMetadata] = {}
+    templates: Mapping[NamespacedName, ResourceClaimTemplateObject] = {}
+    undecodable: Mapping[NamespacedName, str] = {}
+    """Template objects that exist and cannot be decoded, with the reason."""
+    visible: bool = True
+    """Whether claims can be listed; if not, it is unknown which ones exist."""
+    terminating: frozenset[str] = frozenset()
+    """Names of terminating claims."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -39,6 +57,11 @@ class Snapshot(Struct, frozen=True):
     deleted_pods: frozenset[str] = frozenset()
     """Names of pods whose deletion was observed. A referenced name without a pod that is not in here belongs
     to a pod that is not created yet or not in the cache yet."""
+    lost_pods: tuple[Pod, ...] = ()
+    """Pods that left the cache without having terminated and that a gang refers to (see
+    `members.lost_pods`)."""
+    namespace_terminating: bool = False
+    """Whether nothing can be created in the namespace any more."""
     placements: Mapping[str, Assignment] | None = None
     """The assignments of gangs. A gang without one waits; None: no gang waits for an assignment."""
     binding: PartialObjectMetadata | None = None
@@ -51,14 +74,8 @@ class Snapshot(Struct, frozen=True):
     """The scheduler backend of the replica; None: no scheduler objects are written."""
     scheduler_objects: Mapping[str, SchedulerObject] | None = {}
     """The existing scheduler objects of the replica's gangs; None if they cannot be listed."""
-    fabrics: Providers = Providers()
-    """The fabric providers."""
-    domains: Mapping[str, Mapping[str, Domain] | None] = {}
-    """By vendor, the domains that the replica refers to, by name; None if they cannot be listed."""
-    templates: Mapping[tuple[str, str], DomainState] = {}
-    """Domains whose ResourceClaimTemplate is not theirs, by vendor and name, and the state that follows."""
-    channels: Mapping[str, int] = {}
-    """By vendor, how many pods of the whole cluster can be in domains at once, where that is known."""
+    domains: ReplicaDomains = {}
+    """The fabric domains that the pods of the replica join."""
     shared: ClaimObjects = ClaimObjects()
     """The existing claims that the replica's pods refer to."""
     held: bool = False

@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.conditions import ConditionType, DriftReason
+from grove import timing
+from grove.api.conditions import ConditionType, DriftReason, ShadowedReason
+from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import Intent
 from grove.api.meta import Condition
 from grove.api.types.clustertopology import (
@@ -20,20 +22,17 @@ from grove.api.types.clustertopology import (
     TopologyStatus,
     TopologyUsers,
 )
-from grove.plan.model import Plan, StatusUpdate
-from grove.plan.status.conditions import Conditions, merge_conditions, without
-from grove.plan.writes.builders import target
-from grove.schedulers.backend import AnyTopology, SchedulerObject, TopologyAware, TopologySync
+from grove.plan.conditions import Conditions, find, merge_conditions, without
+from grove.plan.model import Plan, PlannedEvent, StatusUpdate
+from grove.plan.writes.builders import reference, target
+from grove.schedulers.backend import AnyTopology, SchedulerBackend, SchedulerObject, TopologySync
 from grove.topology.level_status import level_statuses
-
-_SHADOWED = "ClusterTopologyOfSameName"
-_MAX_USERS = 20
 
 
 class SchedulerTopology(Struct, frozen=True):
     """A scheduler that supports topologies, and its object for this one."""
 
-    backend: TopologyAware
+    backend: SchedulerBackend
     served: bool
     """Whether the cluster serves the scheduler's topology kind."""
     reference: str = ""
@@ -93,7 +92,7 @@ def plan_topology(
         )
     if healthy and not intents:
         status = replace(status, observed_generation=topology.metadata.generation)
-    return Plan(tuple(intents), (_status_update(topology, status),))
+    return Plan(tuple(intents), (_status_update(topology, status, _drift_events(topology, status)),))
 
 
 def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
@@ -101,7 +100,7 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
     shadowed = Condition(
         type=ConditionType.SHADOWED,
         status="True",
-        reason=_SHADOWED,
+        reason=ShadowedReason.CLUSTER_TOPOLOGY_OF_SAME_NAME,
         message=f'ClusterTopology "{binding.metadata.name}" is used instead',
         observed_generation=binding.metadata.generation,
     )
@@ -118,8 +117,23 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
     return Plan((), (_status_update(binding, status),))
 
 
-def _status_update(found: AnyTopology, status: TopologyStatus) -> StatusUpdate:
-    return StatusUpdate(target(found), found.status, status, resource_version=found.metadata.resource_version)
+def _status_update(
+    found: AnyTopology, status: TopologyStatus, events: tuple[PlannedEvent, ...] = ()
+) -> StatusUpdate:
+    version = found.metadata.resource_version
+    return StatusUpdate(target(found), found.status, status, resource_version=version, events=events)
+
+
+def _drift_events(topology: AnyTopology, status: TopologyStatus) -> tuple[PlannedEvent, ...]:
+    """An event when the scheduler topologies drift from ours, or are in sync again."""
+    type_ = ConditionType.SCHEDULER_TOPOLOGY_DRIFT
+    before, after = find(topology.status.conditions, type_), find(status.conditions, type_)
+    if after is None or after.status == "Unknown" or (before and before.status == after.status):
+        return ()
+    drifted = after.status == "True"
+    reason = EventReason.TOPOLOGY_DRIFT if drifted else EventReason.TOPOLOGY_IN_SYNC
+    about, reporter = reference(topology), EventReporter.TOPOLOGY.value
+    return (PlannedEvent(about, reason.value, after.message, warning=drifted, reporter=reporter),)
 
 
 def _sync(topology: AnyTopology, each: SchedulerTopology) -> TopologySync:
@@ -136,7 +150,9 @@ def _sync(topology: AnyTopology, each: SchedulerTopology) -> TopologySync:
 
 
 def _users(named: tuple[str, ...]) -> TopologyUsers:
-    return TopologyUsers(count=len(named), pod_clique_sets=tuple(sorted(named)[:_MAX_USERS]))
+    return TopologyUsers(
+        count=len(named), pod_clique_sets=tuple(sorted(named)[: timing.TOPOLOGY_USERS_NAMED])
+    )
 
 
 def _entry(scheduler: str, name: str, sync: TopologySync, error: str = "") -> SchedulerTopologyStatus:
@@ -155,11 +171,11 @@ def _entry(scheduler: str, name: str, sync: TopologySync, error: str = "") -> Sc
 def _unavailable(
     topology: AnyTopology, aware: Collection[str], enabled: Collection[str]
 ) -> Iterator[SchedulerTopologyStatus]:
-    for scheduler, reference in topology.spec.references:
+    for scheduler, name in topology.spec.references:
         if scheduler not in aware:
             why = "does not support topology management" if scheduler in enabled else "is not enabled"
             message = f"scheduler backend {scheduler} {why}"
-            yield _entry(scheduler, reference, TopologySync(in_sync=False, message=message))
+            yield _entry(scheduler, name, TopologySync(in_sync=False, message=message))
 
 
 def _drift(

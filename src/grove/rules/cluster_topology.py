@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from grove.api.field_errors import FieldError, duplicate, invalid
 from grove.api.types.clustertopology import ClusterTopologyBinding
 from grove.rules import decode
 from grove.rules.error_verdict import never_raises
-from grove.rules.model import AdmissionResult, Facts, FieldError, TopologyUser, duplicate, invalid
+from grove.rules.model import AdmissionResult, Facts, TopologyUser
 from grove.schedulers import kai, kai_topology
 from grove.topology.nesting import Nesting, inverted
 
@@ -126,7 +127,7 @@ def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:
 
 def _schedulers(topology: decode.DecodedTopology, facts: Facts) -> Iterator[FieldError]:
     seen: set[str] = set()
-    aware = {backend.name for backend in facts.backends.topology_aware}
+    aware = {backend.name for backend, _ in facts.backends.topology_aware}
     for path, listed in (
         (_REFERENCES, [each.scheduler_name for each in topology.spec.scheduler_references]),
         (_BINDINGS, [each.scheduler_name for each in topology.spec.scheduler_topology_bindings]),

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.api.field_errors import FieldError, invalid
 from grove.api.types import pod_counts
 from grove.rules.decode import Workload
-from grove.rules.model import Facts, FieldError, invalid
+from grove.rules.model import Facts
 
 
 def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:

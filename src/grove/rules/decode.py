@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from functools import cache
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from grove.api.crds import type_properties
+from grove.api.crds.type_properties import FieldType
+from grove.api.field_errors import FieldError, invalid
+from grove.api.shapes.structs import StructReader
+from grove.api.shapes.type_errors import without_nulls
 from grove.api.types.clustertopology import ClusterTopologySpec
 from grove.api.types.podcliqueset import PodCliqueSetSpec, PodCliqueSetTemplate, StartupType
 from grove.api.wire import Wire
-from grove.rules.model import ErrorType, FieldError, invalid, required, unsupported
 
 Body = dict[str, Any]
 _SUFFIX_LENGTH = 5
@@ -132,18 +133,36 @@ def topology(body: object) -> DecodedTopology:
 
 _PODS = msgspec.json.Decoder(CliquePodSpec)
 _CLAIMS = msgspec.json.Decoder(ClaimTemplate)
-_RAW_TYPES = {"podSpec": CliquePodSpec, "templateSpec": ClaimTemplate}
-"""The type of fields that the API types keep as raw JSON, by field name."""
+
+
+class _ObjectReader(StructReader):
+    """Reports wrong types in an object that the rules cannot decode; the API server drops unknown fields."""
+
+    reports_unknown_fields = False
+    _RAW_TYPES: ClassVar = {"podSpec": CliquePodSpec, "templateSpec": ClaimTemplate}
+    """The type of fields that the API types keep as raw JSON, by field name."""
+
+    def raw_errors(self, value: Any, shape: FieldType, path: str) -> Iterator[FieldError]:
+        kind = self._RAW_TYPES.get(path.rpartition(".")[2])
+        return super().raw_errors(value, shape, path) if kind is None else self.errors(value, kind, path)
+
+    def choice_error(self, path: str, value: Any, choices: type[StrEnum]) -> FieldError:
+        if choices is StartupType and isinstance(value, str):
+            return invalid(path, value, f"can only be one of {', '.join(choices)}")
+        return super().choice_error(path, value, choices)
+
+
+_READER = _ObjectReader()
 
 
 def _read(body: object, parse: Callable[[object], T], kind: type) -> T:
     try:
         return parse(body)
     except _DECODE_ERRORS:
-        wrong = list(_type_errors(body, kind, ""))
+        wrong = list(_READER.errors(body, kind))
     if not wrong:
         try:
-            return parse(_without_nulls(body))
+            return parse(without_nulls(body))
         except _DECODE_ERRORS as error:
             wrong = [invalid("spec", None, f"cannot be read: {error}")]
     raise ObjectFormatError(wrong)
@@ -166,103 +185,3 @@ def _decoded(body: object, kind: type[T]) -> T:
         {key: body[key] for key in ("metadata", "spec") if key in body} if isinstance(body, dict) else body
     )
     return msgspec.json.decode(msgspec.json.encode(chosen), type=kind)
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
-
-
-@cache
-def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
-    """For each field its name in JSON, its type, and whether it is required."""
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(
-        (each.encode_name, type_properties.shape(hints[each.name]).type, each.required)
-        for each in msgspec.structs.fields(kind)
-    )
-
-
-def _type_errors(value: Any, kind: Any, path: str) -> Iterator[FieldError]:
-    """Errors for values whose type is not that of their field."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Raw:
-        kind = _RAW_TYPES.get(path.rpartition(".")[2], Raw)
-    if kind is Raw or (isinstance(kind, type) and issubclass(kind, Wire)):
-        yield from _object_type_errors(value, kind, path)
-    elif origin is tuple:
-        if not isinstance(value, list):
-            yield _type_error(path, value, "a list")
-        else:
-            item_kind = type_properties.shape(inner[0]).type
-            for index, item in enumerate(value):
-                yield from _type_errors(item, item_kind, f"{path}[{index}]")
-    elif origin is dict:
-        yield from _label_type_errors(value, path)
-    else:
-        yield from _scalar_type_errors(value, kind, path)
-
-
-def _object_type_errors(value: Any, kind: Any, path: str) -> Iterator[FieldError]:
-    if not isinstance(value, dict):
-        yield _type_error(path, value, "an object")
-    elif kind is not Raw:
-        for name, inner, needed in _fields(kind):
-            below = f"{path}.{name}" if path else name
-            if value.get(name) is not None:
-                yield from _type_errors(value[name], inner, below)
-            elif needed:
-                yield required(below)
-
-
-def _label_type_errors(value: Any, path: str) -> Iterator[FieldError]:
-    if not isinstance(value, dict):
-        yield _type_error(path, value, "an object")
-        return
-    for key, inner in value.items():
-        if not isinstance(key, str):
-            yield invalid(path, str(key), "keys must be text")
-        elif not isinstance(inner, str):
-            yield _type_error(f"{path}.{key}", inner, "text")
-
-
-def _scalar_type_errors(value: Any, kind: type, path: str) -> Iterator[FieldError]:
-    if issubclass(kind, StrEnum):
-        if not isinstance(value, str):
-            yield _type_error(path, value, "text")
-        elif value not in (choices := tuple(each.value for each in kind)):
-            yield _not_a_choice(path, value, kind, choices)
-    elif kind is bool or isinstance(value, bool):
-        if not (kind is bool and isinstance(value, bool)):
-            yield _type_error(path, value, _TYPE_NAMES[kind])
-    elif not isinstance(value, kind):
-        yield _type_error(path, value, _TYPE_NAMES[kind])
-    elif isinstance(value, str) and not _is_text(value):
-        yield FieldError(path, ErrorType.INVALID, "(text)", "must be valid Unicode")
-
-
-def _not_a_choice(path: str, value: str, kind: type, choices: tuple[str, ...]) -> FieldError:
-    if kind is StartupType:
-        return invalid(path, value, f"can only be one of {', '.join(choices)}")
-    return unsupported(path, value, choices)
-
-
-_OBJECT = "object"
-_TYPE_NAMES = {str: "text", int: "a whole number", bool: "true or false"}
-
-
-def _is_text(value: str) -> bool:
-    """Whether the string can be encoded: JSON escapes can decode to lone surrogates, which cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _type_error(path: str, value: Any, wanted: str) -> FieldError:
-    if value is None:
-        return required(path or _OBJECT)
-    shown = "(object)" if isinstance(value, dict) else "(list)" if isinstance(value, list) else value
-    return invalid(path or _OBJECT, shown, f"must be {wanted}")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
+from grove.api.field_errors import invalid
 from grove.rules.decode import ObjectFormatError
-from grove.rules.model import AdmissionResult, invalid
+from grove.rules.model import AdmissionResult
 
 P = ParamSpec("P")
 

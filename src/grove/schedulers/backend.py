@@ -1,13 +1,16 @@
-"""The interface of scheduler backends: one small Protocol, and further ones for optional capabilities.
+"""The base class of scheduler backends, and the data that they are given and return.
 
 Backends return the objects that should exist. The core writes, watches, compares and repairs them: a backend
 never has a client, and an exception in one affects only the sets that use it.
 """
+# ruff: noqa: ARG002 - defaults do not depend on their arguments
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -97,7 +100,7 @@ class GangRequest(Struct, frozen=True):
     found: SchedulerObject | None = None
     """The existing object of the scheduler for this gang."""
     crd_problem: str = ""
-    """Why the installed CRD of that object cannot be used (see `VersionedBackend`); empty if it can."""
+    """Why the installed CRD of that object cannot be used (see `inspects_crd`); empty if it can."""
 
 
 class PodAdditions(Struct, frozen=True):
@@ -115,91 +118,6 @@ class PodAdditions(Struct, frozen=True):
 _NO_ADDITIONS = PodAdditions()
 
 
-class SchedulerBackend(Protocol):
-    """A scheduler backend."""
-
-    @property
-    def name(self) -> str:
-        """The name of its profile, and the `schedulerName` of its pods."""
-        ...
-
-    @property
-    def gang_object_kind(self) -> ForeignKind | None:
-        """The kind of the object that the scheduler needs for each gang; None if it needs none."""
-        ...
-
-    @property
-    def minimum_first(self) -> bool:
-        """Whether the scheduler only counts the pods of a gang, regardless of their cliques. Then the pods
-        beyond the minimum of each clique stay gated until the minimum is scheduled."""
-        ...
-
-    def gang_object_name(self, gang: Body) -> str:
-        """The name of that object."""
-        ...
-
-    def gang_object(self, request: GangRequest) -> Body | None:
-        """The desired object of a gang; None: leave it as it is. Raises `UnsupportedGang`."""
-        ...
-
-    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """What the pods of a clique need for this scheduler."""
-        ...
-
-    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Why this scheduler could never schedule a set, and what the user can do."""
-        ...
-
-    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Which topology constraints of a set this scheduler cannot satisfy, and what the user can do."""
-        ...
-
-
-@runtime_checkable
-class VersionedBackend(Protocol):
-    """A backend that supports only some versions of its scheduler, recognized by the CRD of its objects."""
-
-    def crd_problem(self, definition: Body | None) -> str:
-        """Why the installed CRD, if any, cannot be used; empty if it can."""
-        ...
-
-
-@runtime_checkable
-class WaitingReasonBackend(Protocol):
-    """A backend whose scheduler reports on its own objects why a gang is not scheduled."""
-
-    def waiting_reason(self, found: SchedulerObject) -> str:
-        """Why the gang is not scheduled yet, as the scheduler's own message; empty if there is none. The core
-        prefixes the name of the scheduler, joins the lines, and limits how often a changed message is
-        shown."""
-        ...
-
-
-@runtime_checkable
-class PodGroupBackend(Protocol):
-    """A backend whose scheduler places pods in groups that are immutable."""
-
-    def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
-        """Whether the members of a gang that are still to be created (None) can be scheduled in its group. If
-        the others were scheduled in an earlier group, they could be too few for it and would wait for
-        ever."""
-        ...
-
-    def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """What such pods need instead, to be scheduled without a group near the others."""
-        ...
-
-
-@runtime_checkable
-class AnnotatedGangBackend(Protocol):
-    """A backend whose scheduler reads annotations of the PodGangs themselves."""
-
-    @property
-    def gang_annotations(self) -> Mapping[str, str]:
-        """The annotations."""
-        ...
-
-
 class ClusterLookup(Struct, frozen=True):
     """An object that admission reads before it accepts a set."""
 
@@ -207,19 +125,6 @@ class ClusterLookup(Struct, frozen=True):
     name: str
     where: str
     """The place in the set that names it, for the error message."""
-
-
-@runtime_checkable
-class LookupBackend(Protocol):
-    """A backend whose sets name objects that must exist already."""
-
-    def lookups(self, scheduling_spec: SchedulingSpec) -> Iterator[ClusterLookup]:
-        """The objects."""
-        ...
-
-    def lookup_problem(self, lookup: ClusterLookup, found: Body | None) -> str:
-        """Why the object cannot be used, or that it is missing (`found` is None); empty if it can be used."""
-        ...
 
 
 AnyTopology = ClusterTopology | ClusterTopologyBinding
@@ -237,35 +142,99 @@ class TopologySync(Struct, frozen=True):
     """Whether the object cannot be updated without the user."""
 
 
-@runtime_checkable
-class TopologyAware(Protocol):
-    """A backend whose scheduler has a topology object of its own."""
+class SchedulerBackend(ABC):
+    """The base class of scheduler backends. Each overrides what its scheduler needs: the default of all that
+    is not abstract means that the scheduler does not need it."""
+
+    gang_object_kind: ForeignKind | None = None
+    """The kind of the object that the scheduler needs for each gang, which the core watches; None if it needs
+    none."""
+    minimum_first: bool = False
+    """Whether the scheduler only counts the pods of a gang, regardless of their cliques. Then the pods beyond
+    the minimum of each clique stay gated until the minimum is scheduled."""
+    gang_annotations: Mapping[str, str] = MappingProxyType({})
+    """Annotations of the PodGangs themselves, which the scheduler reads."""
+    inspects_crd: bool = False
+    """Whether only some versions of the scheduler are supported, recognized by the CRD of `gang_object_kind`.
+    Then the core watches that CRD and passes it to `crd_problem`."""
+    topology_kind: ForeignKind | None = None
+    """The kind of the scheduler's own topology object, which the core watches; None if it has none. With a
+    kind, `sync_topology` and `check_topology_drift` are required."""
 
     @property
-    def name(self) -> str: ...
+    @abstractmethod
+    def name(self) -> str:
+        """The name of its profile, and the `schedulerName` of its pods."""
 
-    @property
-    def topology_kind(self) -> ForeignKind:
-        """The kind of that object, which the core watches."""
-        ...
+    @abstractmethod
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterable[str]:
+        """Which topology constraints of a set this scheduler cannot satisfy, and what the user can do. It has
+        no default, as ignoring a constraint is never right."""
+
+    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterable[str]:
+        """Why this scheduler could never schedule a set, and what the user can do; none by default."""
+        return ()
+
+    def lookups(self, scheduling_spec: SchedulingSpec) -> Iterable[ClusterLookup]:
+        """The objects that a set names and that must exist already; none by default."""
+        return ()
+
+    def lookup_problem(self, lookup: ClusterLookup, found: Body | None) -> str:
+        """Why such an object cannot be used, or that it is missing (`found` is None); empty, the default, if
+        it can be used."""
+        return ""
+
+    def gang_object_name(self, gang: Body) -> str:
+        """The name of the object of a gang; by default that of the gang."""
+        return str(gang["metadata"]["name"])
+
+    def gang_object(self, request: GangRequest) -> Body | None:
+        """The desired object of a gang; None, the default: leave it as it is. Raises `UnsupportedGang`."""
+        return None
+
+    def crd_problem(self, definition: Body | None) -> str:
+        """Why the installed CRD, if any, cannot be used; empty, the default, if it can."""
+        return ""
+
+    def waiting_reason(self, found: SchedulerObject) -> str:
+        """Why the gang of the object is not scheduled yet, as the scheduler's own message; empty, which is
+        the default, if there is none. The core prefixes the name of the scheduler, joins the lines, and
+        limits how often a changed message is shown."""
+        return ""
+
+    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
+        """What the pods of a clique need for this scheduler; by default nothing but its name."""
+        return _NO_ADDITIONS
+
+    def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
+        """Whether the members of a gang that are still to be created (None) can be scheduled in its group; by
+        default they always can. For schedulers whose groups are immutable: if the others were scheduled in an
+        earlier group, they could be too few for it and would wait for ever."""
+        return True
+
+    def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
+        """What such pods need instead, to be scheduled without a group near the others; nothing by
+        default."""
+        return _NO_ADDITIONS
 
     def topology_name(self, topology: AnyTopology) -> str:
-        """The name of the object that the operator manages."""
-        ...
+        """The name of the topology object that the operator manages; by default that of our topology."""
+        return topology.metadata.name
 
     def sync_topology(self, topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
         """Compares the object that the operator manages, and plans the writes that update it."""
-        ...
+        raise NotImplementedError("sync_topology")
 
     def on_topology_delete(self, name: str, found: SchedulerObject) -> tuple[Intent, ...]:
-        """The writes after a topology was deleted; `found` is the object that the operator managed for it."""
-        ...
+        """The writes after a topology was deleted; `found` is the object that the operator managed for it. By
+        default none: the garbage collector deletes an object whose owner is the topology."""
+        return ()
 
     def check_topology_drift(
         self, topology: AnyTopology, reference: str, found: SchedulerObject | None
     ) -> TopologySync:
         """Compares an object that the operator does not manage; it is never written."""
-        ...
+        raise NotImplementedError("check_topology_drift")
 
 
 def with_pod_additions(pod: Body, additions: PodAdditions) -> Body:

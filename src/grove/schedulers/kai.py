@@ -7,7 +7,7 @@ PodGroup             the gang: how many pods at least, in which queue, how close
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +22,7 @@ from grove.schedulers.backend import (
     GangRequest,
     ObjectCondition,
     PodAdditions,
+    SchedulerBackend,
     SchedulerObject,
     SchedulingSpec,
     TopologySync,
@@ -40,17 +41,13 @@ _DEFAULT_POOL = "default"
 _NO_CONDITION = ObjectCondition()
 
 
-class Kai:
+class Kai(SchedulerBackend):
     """The backend; its profile needs no configuration."""
 
     name = NAME
-    gang_object_kind: ForeignKind | None = POD_GROUP
-    minimum_first = False
+    gang_object_kind = POD_GROUP
+    gang_annotations = MappingProxyType({external_keys.KAI_SKIP_PODGROUPER: "true"})
     topology_kind = kai_topology.TOPOLOGY
-    gang_annotations: Mapping[str, str] = MappingProxyType({external_keys.KAI_SKIP_PODGROUPER: "true"})
-
-    def gang_object_name(self, gang: Body) -> str:
-        return str(gang["metadata"]["name"])
 
     def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang."""
@@ -102,12 +99,9 @@ class Kai:
         if wrong := _queue(scheduling_spec)[1]:
             yield wrong
 
-    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - the same for every set
+    def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterable[str]:  # noqa: ARG002 - the same for every set
         """None: KAI supports all constraints."""
-        yield from ()
-
-    def topology_name(self, topology: AnyTopology) -> str:
-        return topology.metadata.name
+        return ()
 
     def sync_topology(self, topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
         return kai_topology.sync(topology, found)

@@ -25,6 +25,7 @@ from grove.schedulers.backend import (
     ForeignKind,
     GangRequest,
     PodAdditions,
+    SchedulerBackend,
     SchedulerObject,
     SchedulingSpec,
 )
@@ -36,14 +37,14 @@ _WEIGHT = 100
 _SUFFIX = 8
 
 
-class Kube:
+class Kube(SchedulerBackend):
     """The backend. `gang_scheduling`: create a PodGroup for each gang."""
 
     name = NAME
 
     def __init__(self, *, gang_scheduling: bool = False) -> None:
         self._gangs = self.minimum_first = gang_scheduling
-        self.gang_object_kind: ForeignKind | None = POD_GROUP if gang_scheduling else None
+        self.gang_object_kind = POD_GROUP if gang_scheduling else None
 
     def gang_object_name(self, gang: Body) -> str:
         return group_name(gang)
@@ -108,9 +109,6 @@ class Kube:
             ),
             "",
         )
-
-    def unschedulable_reasons(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:  # noqa: ARG002 - it takes any set
-        yield from ()
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Required constraints, except a single one that applies to all pods of a gang."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import OnUnsupported, Scheduler
 from grove.schedulers import kai, kube, lpx, volcano
-from grove.schedulers.backend import ForeignKind, SchedulerBackend, TopologyAware, VersionedBackend
+from grove.schedulers.backend import ForeignKind, SchedulerBackend
 from grove.schedulers.unavailable import UnavailableBackend
 
 ENTRY_POINTS = "grove.schedulers"
@@ -43,21 +43,19 @@ class SchedulerBackends(Struct, frozen=True):
     @property
     def versioned_kinds(self) -> tuple[ForeignKind, ...]:
         """The kinds whose CRDs are read, as a backend supports only some versions of them."""
-        versioned = (backend for backend in self.by_name.values() if isinstance(backend, VersionedBackend))
-        return tuple(
-            dict.fromkeys(kind for backend in versioned if (kind := backend.gang_object_kind) is not None)
-        )
+        kinds = (each.gang_object_kind for each in self.by_name.values() if each.inspects_crd)
+        return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
 
     @property
-    def topology_aware(self) -> tuple[TopologyAware, ...]:
-        """The topology-aware backends, sorted by name."""
-        aware = (backend for _, backend in sorted(self.by_name.items()))
-        return tuple(backend for backend in aware if isinstance(backend, TopologyAware))
+    def topology_aware(self) -> tuple[tuple[SchedulerBackend, ForeignKind], ...]:
+        """The backends whose schedulers have topology objects, with the kind of these, sorted by name."""
+        listed = (backend for _, backend in sorted(self.by_name.items()))
+        return tuple((each, each.topology_kind) for each in listed if each.topology_kind is not None)
 
 
 def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) -> SchedulerBackends:
     """The backends that a configuration lists. Raises ConfigurationError with all problems at once. A backend
-    of another package that cannot be created is not a problem here: only the sets that use it wait."""
+    of another package whose factory raises is not a problem here: only the sets that use it wait."""
     factories = {**(others or {}), **_BUILT_IN}
     created: dict[str, SchedulerBackend] = {}
     problems: list[str] = []
@@ -69,18 +67,27 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
             )
             continue
         try:
-            created[profile.name] = factory(profile.config)
+            backend = factory(profile.config)
         except Exception as error:
             if profile.name in _BUILT_IN:
                 problems.append(f"{place}.config: {error}")
-            else:
-                created[profile.name] = UnavailableBackend(profile.name, f"{type(error).__name__}: {error}")
+                continue
+            backend = UnavailableBackend(profile.name, f"{type(error).__name__}: {error}")
+        if isinstance(backend, SchedulerBackend):
+            created[profile.name] = backend
+        else:
+            problems.append(f"{place}.name: the scheduler backend {profile.name} is {_no_subclass(backend)}")
     if problems:
         raise ConfigurationError(tuple(problems))
     lenient = {
         each.name for each in scheduler.enabled_profiles if each.unsupported_constraints is OnUnsupported.WARN
     }
     return SchedulerBackends(created, scheduler.default_profile_name, frozenset(lenient))
+
+
+def _no_subclass(backend: object) -> str:
+    other, base = (f"{each.__module__}.{each.__qualname__}" for each in (type(backend), SchedulerBackend))
+    return f"a {other}, which is no subclass of {base}: update the package that provides it"
 
 
 def _kube(config: Mapping[str, Any]) -> SchedulerBackend:

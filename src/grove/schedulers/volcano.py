@@ -14,6 +14,7 @@ from grove.schedulers.backend import (
     ForeignKind,
     GangRequest,
     PodAdditions,
+    SchedulerBackend,
     SchedulerObject,
     SchedulingSpec,
     UnsupportedGang,
@@ -32,15 +33,12 @@ _VOLCANO_OWNED_FIELDS = ("minResources", "minTaskMember")
 """Fields of the spec that Volcano's own controllers write; kept as they are."""
 
 
-class Volcano:
+class Volcano(SchedulerBackend):
     """The backend; its profile needs no configuration."""
 
     name = NAME
-    gang_object_kind: ForeignKind | None = POD_GROUP
-    minimum_first = False
-
-    def gang_object_name(self, gang: Body) -> str:
-        return str(gang["metadata"]["name"])
+    gang_object_kind = POD_GROUP
+    inspects_crd = True
 
     def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from grove import timing
 from grove.api.types.clustertopology import TopologyLevel, TopologyLevelStatus
-
-_MAX_EXAMPLES = 3
-_MAX_NAMED = 3
 
 
 def level_statuses(
@@ -43,11 +41,16 @@ def _entry(
         nesting_violations=len(split),
         examples=tuple(
             f"{level.domain} {value} is in {outer} {_format_values(parents[value])}"
-            for value in split[:_MAX_EXAMPLES]
+            for value in split[: timing.LEVEL_EXAMPLES]
         ),
     )
 
 
 def _format_values(values: set[str]) -> str:
     named = [value or "(none)" for value in sorted(values)]
-    return " and ".join([*named[:_MAX_NAMED], *(["others"] if len(named) > _MAX_NAMED else [])])
+    return " and ".join(
+        [
+            *named[: timing.LEVEL_DOMAINS_NAMED],
+            *(["others"] if len(named) > timing.LEVEL_DOMAINS_NAMED else []),
+        ]
+    )

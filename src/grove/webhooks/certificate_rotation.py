@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from grove import timing
 from grove.kube.certs.certificate_secret import CertificateManager
 from grove.kube.certs.serving_context import ServingContext
 from grove.kube.client.client import Client
@@ -23,9 +24,6 @@ from grove.webhooks.configuration_watch import WebhookConfigurations
 from grove.webhooks.registrations import SERVICE
 
 log = structlog.get_logger("grove.webhooks")
-
-_MAX_INTERVAL = 12 * 3600.0  # then the Secret is read again, in case another writer has replaced it
-_MIN_INTERVAL = 1.0  # between two passes, if another writer keeps changing the same fields
 
 
 class CertificateRotator:
@@ -39,7 +37,7 @@ class CertificateRotator:
         *,
         namespace: str,
         secret: str,
-        propagation_delay: float = 5.0,
+        propagation_delay: float = timing.CERTIFICATE_PROPAGATION,
         wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client, self._serving, self._configurations = client, serving, configurations
@@ -50,21 +48,24 @@ class CertificateRotator:
 
     async def run(self) -> None:
         """Refresh now, whenever it is due and whenever the configurations change, until cancelled."""
-        backoff, rng, failures = Backoff(first=1.0, longest=60.0), random.Random(), 0  # noqa: S311 - jitter
+        backoff, rng, failures = Backoff(*timing.CERTIFICATE_BACKOFF), random.Random(), 0  # noqa: S311 - jitter
         await self._configurations.synced()
         while True:
             self._configurations.changed.clear()
             begun = time.monotonic()
             try:
                 due = await self.refresh()
-                interval = min(_MAX_INTERVAL, max(_MIN_INTERVAL, (due - self.wall_clock()).total_seconds()))
+                interval = min(
+                    timing.CERTIFICATE_MAX_INTERVAL,
+                    max(timing.CERTIFICATE_MIN_INTERVAL, (due - self.wall_clock()).total_seconds()),
+                )
                 self.last_error, failures = "", 0
             except Exception as problem:  # admission keeps serving with the current certificate
                 self.last_error = str(problem) or type(problem).__name__
                 interval, failures = backoff.pause(failures, rng), failures + 1
                 log.warning("certificate not renewed", key=self._key, action="retry", reason=self.last_error)
             await _wait(self._configurations.changed, interval)
-            await asyncio.sleep(max(0.0, begun + _MIN_INTERVAL - time.monotonic()))
+            await asyncio.sleep(max(0.0, begun + timing.CERTIFICATE_MIN_INTERVAL - time.monotonic()))
 
     async def refresh(self) -> datetime:
         """One pass; returns when the next one is due."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.naming.annotations import shared_with
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
@@ -33,9 +34,6 @@ from grove.topology.constraints import topology_name_of
 from grove.topology.nesting import nestings
 
 T = TypeVar("T")
-_TIMEOUT = 2.0  # seconds for one live read of a review: the API server waits for 5 for our response
-_MAX_NAMES = 4  # that are looked up; a set that refers to two topologies is denied anyway
-_MAX_CLAIMS = 20
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # objects cannot have other names
 
 
@@ -94,10 +92,10 @@ class ClusterFacts:
         """The base facts, the levels of those of these topologies that exist, and the objects that scheduler
         backends look up for the validation of a set."""
         known: dict[str, tuple[str, ...]] = {}
-        for name in sorted(filter(_NAME, topologies))[:_MAX_NAMES]:
+        for name in sorted(filter(_NAME, topologies))[: timing.FACTS_NAMES]:
             if (domains := await self._domains(name)) is not None:
                 known[name] = domains
-        valid = [lookup for lookup in lookups if _NAME(lookup.name)][:_MAX_NAMES]
+        valid = [lookup for lookup in lookups if _NAME(lookup.name)][: timing.FACTS_NAMES]
         found = {lookup: await self._lookup(lookup) for lookup in valid}
         base_facts = self.base_facts()
         return replace(base_facts, topologies=known, found=found) if known or found else base_facts
@@ -124,7 +122,7 @@ class ClusterFacts:
     ) -> Mapping[ClaimSource, frozenset[str] | None]:
         """The device classes that claims or templates request; None for one that does not exist."""
         valid = [source for source in sources if _NAME(source.name) and _NAME(source.namespace or namespace)][
-            :_MAX_CLAIMS
+            : timing.FACTS_CLAIMS
         ]
         found = await asyncio.gather(*(self._classes(namespace, source) for source in valid))
         return dict(zip(valid, found, strict=True))
@@ -207,12 +205,12 @@ class ClusterFacts:
 
 async def _read(what: str, read: Callable[[], Awaitable[T]]) -> T | None:
     try:
-        async with asyncio.timeout(_TIMEOUT):
+        async with asyncio.timeout(timing.FACTS_READ_TIMEOUT):
             return await read()
     except NotFound:
         return None
     except (TimeoutError, KubeError, ValueError) as problem:
-        why = str(problem) or f"no answer within {_TIMEOUT:g} s"
+        why = str(problem) or f"no answer within {timing.FACTS_READ_TIMEOUT:g} s"
         raise ClusterLookupFailed(f"{what} could not be looked up: {why}; try again") from problem
 
 

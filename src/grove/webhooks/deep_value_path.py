@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 
+from grove import timing
 from grove.api.json_depth import MAX_DEPTH
 
-_MAX_SCANNED = 64 * 1024  # bytes; the path of a deep value behind them is not reported
-_MAX_STEPS = 12  # of the path that are shown
-_MAX_STEP_LENGTH = 63
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*+(:?)|[\[\]{},]', re.DOTALL)
 
 
 def find(text: bytes) -> str:
     """The beginning of the path to the value that is too deep; empty if it is not found."""
     path: list[str | int] = []
-    for token in _TOKEN.finditer(text[:_MAX_SCANNED]):
+    for token in _TOKEN.finditer(text[: timing.DEEP_VALUE_SCANNED]):
         mark = token[0]
         if token[2]:
             path[-1:] = [token[1].decode("utf-8", "replace")]
@@ -33,6 +31,7 @@ def find(text: bytes) -> str:
 def _formatted(path: list[str | int]) -> str:
     steps = path[2:] if path[:2] == ["request", "object"] else path[1:]
     text = "".join(
-        f"[{step}]" if isinstance(step, int) else f".{step[:_MAX_STEP_LENGTH]}" for step in steps[:_MAX_STEPS]
+        f"[{step}]" if isinstance(step, int) else f".{step[: timing.DEEP_VALUE_STEP_LENGTH]}"
+        for step in steps[: timing.DEEP_VALUE_STEPS]
     )
     return " ".join(text.removeprefix(".").split())

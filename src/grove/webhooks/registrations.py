@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.naming import labels
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.api.types.kind import Kind
@@ -30,8 +31,6 @@ Body = dict[str, Any]
 
 SERVICE = "grove-operator"
 """The name of the operator's Service and of its ServiceAccount."""
-TIMEOUT_SECONDS = 5
-"""A response takes a millisecond; longer waits are for a server that is gone."""
 
 
 class Path(StrEnum):
@@ -154,7 +153,7 @@ def _configuration(
         "failurePolicy": "Fail",
         "matchPolicy": "Exact",
         "sideEffects": "None",
-        "timeoutSeconds": TIMEOUT_SECONDS,
+        "timeoutSeconds": timing.WEBHOOK_TIMEOUT_SECONDS,
         "matchConditions": _conditions(registration, operator, exempt),
         "rules": _RULES[registration.path],
     }

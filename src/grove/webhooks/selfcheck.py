@@ -7,10 +7,10 @@ import asyncio
 import ssl
 from functools import lru_cache
 
+from grove import timing
 from grove.webhooks.configuration_watch import WebhookClientConfig
 from grove.webhooks.server import HEALTH
 
-_TIMEOUT = 2.0
 _REQUEST = f"GET {HEALTH} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
 
 
@@ -20,7 +20,7 @@ async def failure(address: tuple[str, int], client_config: WebhookClientConfig |
     name = client_config.host if client_config else ""
     try:
         context = _context(client_config.ca_bundle if client_config else None)
-        async with asyncio.timeout(_TIMEOUT):
+        async with asyncio.timeout(timing.SELF_CHECK_TIMEOUT):
             reader, writer = await asyncio.open_connection(
                 *address, ssl=context, server_hostname=name or "localhost"
             )
@@ -32,7 +32,7 @@ async def failure(address: tuple[str, int], client_config: WebhookClientConfig |
     except ssl.SSLCertVerificationError as problem:
         return f"webhooks whose certificate the API server trusts as {name} ({problem.verify_message})"
     except TimeoutError:
-        return f"webhooks that answer within {_TIMEOUT:g} s"
+        return f"webhooks that answer within {timing.SELF_CHECK_TIMEOUT:g} s"
     except (OSError, ValueError) as problem:
         return f"webhooks that answer ({_one_line(problem)})"
     return "" if b" 200 " in status else "webhooks that answer"

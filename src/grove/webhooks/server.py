@@ -13,24 +13,17 @@ from time import perf_counter
 
 from aiohttp import web
 
+from grove import timing
 from grove.webhooks import metrics
 from grove.webhooks.admission_review import InvalidReview, one_line
 from grove.webhooks.reviewer import Reviewer
 
-MAX_BYTES = 7 * 1024 * 1024
-"""Two objects of the largest size that an API server stores, and the review around them."""
 HEALTH = "/healthz"
-_BODY_TIMEOUT = 5.0  # seconds for a body to arrive
-_SMALL = 256 * 1024  # bytes; nearly all reviews have less
-_LARGE_AT_ONCE = 8  # reviews, so that memory is bounded
-_KEEPALIVE_TIMEOUT = (
-    120.0  # seconds; API servers close idle connections after 90, so the server never does first
-)
 
 
 def application(reviewer: Reviewer) -> web.Application:
     """The routes of the webhooks and of the health check."""
-    application = web.Application(client_max_size=MAX_BYTES)
+    application = web.Application(client_max_size=timing.MAX_REVIEW)
     handler = _ReviewHandler(reviewer)
     for path in reviewer.paths:
         application.router.add_post(path, handler.answer)
@@ -43,8 +36,8 @@ def runner(application: web.Application) -> web.AppRunner:
     return web.AppRunner(
         application,
         access_log=None,
-        shutdown_timeout=1.0,
-        keepalive_timeout=_KEEPALIVE_TIMEOUT,
+        shutdown_timeout=timing.SERVER_STOP_TIMEOUT,
+        keepalive_timeout=timing.REVIEW_KEEPALIVE,
         auto_decompress=False,
         lingering_time=1.0,
     )
@@ -57,7 +50,7 @@ async def _alive(_request: web.Request) -> web.Response:
 class _ReviewHandler:
     def __init__(self, reviewer: Reviewer) -> None:
         self._reviewer = reviewer
-        self._large_bodies = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._large_bodies = asyncio.Semaphore(timing.LARGE_REVIEWS_AT_ONCE)
 
     async def answer(self, request: web.Request) -> web.Response:
         """One review. An invalid request gets an HTTP error; a denied object is a regular response."""
@@ -69,14 +62,21 @@ class _ReviewHandler:
     async def _reply(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json" or "Content-Encoding" in request.headers:
             return _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json, not compressed")
-        large = request.content_length is None or request.content_length > _SMALL
+        large = request.content_length is None or request.content_length > timing.SMALL_REVIEW
         try:
-            async with asyncio.timeout(_BODY_TIMEOUT), self._large_bodies if large else nullcontext():
+            async with (
+                asyncio.timeout(timing.REVIEW_BODY_TIMEOUT),
+                self._large_bodies if large else nullcontext(),
+            ):
                 body = await request.read()
         except TimeoutError:
-            return _refuse(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {_BODY_TIMEOUT:g} s")
+            return _refuse(
+                HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {timing.REVIEW_BODY_TIMEOUT:g} s"
+            )
         except web.HTTPRequestEntityTooLarge:
-            return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BYTES} bytes")
+            return _refuse(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {timing.MAX_REVIEW} bytes"
+            )
         try:
             answer = await self._reviewer.answer(request.path, body)
         except InvalidReview as problem:

@@ -88,7 +88,7 @@ ELECTION = {"enabled": True}
             {"server": {"webhooks": {"certProvisionMode": "hope"}}},
             'server.webhooks.certProvisionMode: must be auto or manual, not "hope"',
         ),
-        ([], "the file: must be a mapping, not a list"),
+        ([], "the file: must be an object, not a list"),
         (
             {"kind": "Pod"},
             "kind: must be OperatorConfiguration of operator.config.grove.io/v1alpha1, not Pod of",
@@ -116,7 +116,7 @@ ELECTION = {"enabled": True}
             {"leaderElection": {**ELECTION, "resourceLock": "endpoints"}},
             "leaderElection.resourceLock: must be leases, not endpoints",
         ),
-        ({"server": []}, "server: must be a mapping, not a list"),
+        ({"server": []}, "server: must be an object, not a list"),
         ({"server": {"metrics": {"port": 65536}}}, "server.metrics.port: must be between 0"),
         (
             {"server": {"metrics": {"port": "2752"}}},
@@ -126,9 +126,13 @@ ELECTION = {"enabled": True}
         ({"fabrics": "nvidia"}, 'fabrics: must be a list, not "nvidia"'),
         (
             {"scheduler": {"profiles": [{"name": "a", "config": 1}]}},
-            "profiles[0].config: must be a mapping, not 1",
+            "profiles[0].config: must be an object, not 1",
         ),
         ({"fabrics": ["nvidia", 1]}, "fabrics[1]: must be text, not 1"),
+        (
+            {"dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": 1}}}},
+            "domainToLabelMapping[rack]: must be text, not 1",
+        ),
         ({"scheduler": {"profiles": [{}]}}, "scheduler.profiles[0].name: must be set"),
         ({"scheduler": {"profiles": [{"name": ""}]}}, "scheduler.profiles[0].name: must be set"),
         (

@@ -48,8 +48,8 @@ def test_all_configuration_errors_are_reported_together(tmp_path, capsys):
     ("text", "words"),
     [
         ("a: b: c", "not YAML at line 1"),
-        ("- 1", "the file: must be a mapping, not a list"),
-        ("just words", 'the file: must be a mapping, not "just words"'),
+        ("- 1", "the file: must be an object, not a list"),
+        ("just words", 'the file: must be an object, not "just words"'),
         ("kind: Pod\napiVersion: v1", "kind: must be OperatorConfiguration"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from grove.api.crds import crd
 from grove.api.wire import MOST
+from grove.kube.client.decoding import Scale
 from grove.kube.errors import Invalid
 from tests.cluster.api.objects import (
     POD_SPEC,
@@ -174,7 +175,8 @@ async def test_scaling_between_zero_and_minimum_is_rejected(crds, client, namesp
         assert scaled.spec.replicas == replicas
     with pytest.raises(Invalid, match=ENOUGH):
         await client.set_scale(resource, name, 1, namespace=namespace)
-    assert (await client.get_scale(resource, name, namespace=namespace)).spec.replicas == 5
+    kept = await client.get(resource, name, namespace=namespace, as_type=dict)
+    assert kept["spec"]["replicas"] == 5
 
 
 @pytest.mark.parametrize("body", [pod_clique_set(), pod_clique(), group()], ids=lambda body: body["kind"])
@@ -208,5 +210,5 @@ async def test_scale_shows_count_and_selector_of_status(crds, client, namespace,
     resource, name = RESOURCES[created["kind"]], created["metadata"]["name"]
     status = {"status": {"replicas": 7, field: "a=b"}}
     await client.patch(resource, name, status, namespace=namespace, subresource="status", as_type=dict)
-    shown = await client.get_scale(resource, name, namespace=namespace)
+    shown = await client.get(resource, name, namespace=namespace, subresource="scale", as_type=Scale)
     assert (shown.status.replicas, shown.status.selector) == (7, "a=b")

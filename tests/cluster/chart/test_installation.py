@@ -45,6 +45,7 @@ from tests.cluster.chart.job_runner import JobRun, running_jobs
 from tests.cluster.operator.support.objects import SETS, AnyObject, is_ready
 from tests.cluster.operator.support.processes import seen
 from tests.cluster.operator.support.world import GARBAGE
+from tests.namespaces import delete_all
 
 pytestmark = pytest.mark.cluster
 
@@ -152,7 +153,7 @@ async def job_runs(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobR
             SETS, "live", {"metadata": {"finalizers": None}}, namespace="default", as_type=Object
         )
         await admin.delete(SETS, "live", namespace="default", as_type=Object)
-    await admin.delete_collection(PODS, namespace="default", labels="", grace_seconds=0)
+    await delete_all(admin, PODS, "default", grace_seconds=0)
     await wait_until_deleted(admin, PODS, "default")
 
 

@@ -14,7 +14,7 @@ from grove.api.types.kubernetes_objects import Node
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import NODES, PODS, Resource
+from grove.kube.client.resource import NODES, PODS, SERVICE_ACCOUNTS, Resource
 from grove.kube.errors import Forbidden, KubeError
 from grove.local.build import binaries
 from grove.local.cluster import lifecycle
@@ -25,6 +25,7 @@ from grove.local.cluster.processes import stop
 from grove.local.cluster.status import read_status
 from grove.local.errors import LocalError
 from tests.clusters import REPORTER
+from tests.service_accounts import request_token
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
@@ -63,15 +64,11 @@ async def test_client_without_authority_rejects_server(cluster) -> None:
 
 
 async def test_rbac_is_enforced(cluster, client, namespace) -> None:
-    account = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-    manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "unprivileged"}}
-    await client.create(account, manifest, namespace=namespace, as_type=Object)
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    answer = await client.create(
-        account, request, namespace=namespace, name="unprivileged", subresource="token", as_type=dict
-    )
+    body = {"metadata": {"name": "unprivileged"}}
+    await client.create(SERVICE_ACCOUNTS, body, namespace=namespace, as_type=Object)
+    token = await request_token(client, namespace, "unprivileged")
     kubeconfig = json.loads(cluster.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"] = {"token": answer["status"]["token"]}
+    kubeconfig["users"][0]["user"] = {"token": token}
     path = cluster.state.root / "unprivileged.kubeconfig"
     path.write_text(json.dumps(kubeconfig))
     async with Client(config.load(path)) as unprivileged:

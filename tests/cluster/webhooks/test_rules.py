@@ -32,6 +32,7 @@ from grove.schedulers.volcano import QUEUE
 from tests.cluster.conftest import PATIENCE, apply, established, removed
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, eventually, refusal, topology
+from tests.namespaces import delete_all
 from tests.rules.builders import FACTS, bare, changed, clique, workload
 from tests.rules.messages import ON_KAI, VOLCANO, T
 from tests.rules.podcliqueset import (
@@ -74,7 +75,7 @@ async def admitted(cluster: LocalCluster, crds: object) -> AsyncIterator[Client]
                 yield client
             for name in FACTS.topologies:
                 await client.delete(TOPOLOGIES, name, as_type=Object)
-        await client.delete_collection(SETS, namespace=NAMESPACE, labels="")
+        await delete_all(client, SETS, NAMESPACE)
         await client.delete(NAMESPACES, NAMESPACE, as_type=Object)
 
 

@@ -11,11 +11,14 @@ from grove.api.intents import Create
 from grove.api.meta import ObjectMeta
 from grove.dynamo.admission import graph_validation
 from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.backends import lws
 from grove.dynamo.backends.lws import LwsBackend
 from grove.dynamo.context import GraphContext
 from grove.dynamo.reconcile.planner import plan_graph
-from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph
+from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph, snapshot_of
+from grove.rules.model import Facts
 from tests.dynamo.builders import component, deployment, engine
+from tests.dynamo.reconcile.test_planner import events_of, status_of
 
 DECLINED = {"nvidia.com/enable-grove": "false"}
 LABELS = {"zone": "example.com/zone", "rack": "example.com/rack"}
@@ -29,7 +32,8 @@ def snapshot(body, topology: DynamoTopology = AFFINITY, **more) -> GraphSnapshot
     body = default_graph(body, creating=True)
     body["metadata"] |= {"uid": "u", "generation": 1}
     stored = msgspec.convert({"metadata": body["metadata"], "spec": body["spec"]}, StoredGraph)
-    return GraphSnapshot(stored, GraphContext(topology, leader_worker_sets=True), **more)
+    found = snapshot_of(stored, GraphContext(topology, leader_worker_sets=True), Facts())
+    return replace(found, **more)
 
 
 def workloads(found: GraphSnapshot):
@@ -212,7 +216,7 @@ def test_graph_state_follows_deployment_status(status, reason):
     found = snapshot(packed(component(replicas=2, **near("rack"))))
     (body,) = workloads(found).values()
     found = replace(found, children={("Deployment", "app-worker"): present(body, **status)})
-    desired = plan_graph(found, BACKENDS, 0.0).status_update.desired
+    desired = status_of(plan_graph(found, BACKENDS, 0.0))
     assert desired.conditions[0].reason == reason
     assert desired.components["Worker"].component_kind == "Deployment"
     (applied,) = desired.applied_topology_constraints
@@ -240,17 +244,15 @@ def test_multinode_without_backend_reports_failure():
     found = replace(found, context=replace(found.context, leader_worker_sets=False))
     plan = plan_graph(found, BACKENDS, 0.0)
     assert plan.intents == ()
-    assert plan.status_update.desired.conditions[0].reason == "no_multinode_orchestrator_available"
+    assert status_of(plan).conditions[0].reason == "no_multinode_orchestrator_available"
 
 
 def reported_levels(topology: DynamoTopology, **known):
     """The condition and the warning events of a graph with a rack and a zone."""
     found = snapshot(packed(component(**near("rack")), topologyConstraint={"packDomain": "zone"}), topology)
     plan = plan_graph(replace(found, context=replace(found.context, **known)), BACKENDS, 0.0)
-    levels = next(
-        each for each in plan.status_update.desired.conditions if each.type == "TopologyLevelsAvailable"
-    )
-    return levels, [each.reason for each in plan.events if each.warning]
+    levels = next(each for each in status_of(plan).conditions if each.type == "TopologyLevelsAvailable")
+    return levels, [each.reason for each in events_of(plan) if each.warning]
 
 
 @pytest.mark.parametrize(
@@ -290,3 +292,19 @@ def test_missing_kueue_levels_are_reported(topologies, status, reason, words):
     assert (levels.status, levels.reason) == (status, reason)
     assert words in levels.message
     assert warnings == ([reason] if status == "False" else [])
+
+
+def test_component_is_rendered_once_per_plan(monkeypatch):
+    found = snapshot(packed(component(replicas=2)))
+    (body,) = workloads(found).values()
+    children = {("Deployment", "app-worker"): msgspec.convert(body, ChildObject)}
+    rendered, render = [], lws.workload
+    monkeypatch.setattr(lws, "workload", lambda *args: rendered.append(args) or render(*args))
+    late = {"late": frozenset({"docker.io"})}
+    (patch,) = [
+        each
+        for each in plan_graph(replace(found, children=children, pull_secrets=late), BACKENDS, 0.0).intents
+        if each.target.kind == "Deployment"
+    ]
+    assert patch.body[0]["value"]["template"]["spec"]["imagePullSecrets"] == [{"name": "late"}]
+    assert len(rendered) == 1

@@ -9,8 +9,8 @@ from grove.api.meta import ObjectMeta
 from grove.api.types.podclique import PodClique, PodCliqueSpec, PodCliqueStatus
 from grove.api.types.podcliqueset import PodCliqueSetUpdateProgress
 from grove.dynamo.snapshot import GraphSnapshot
-from tests.dynamo.builders import component, deployment
-from tests.dynamo.reconcile.test_planner import done, planned, snapshot, writes
+from tests.dynamo.builders import component, deployment, with_stored
+from tests.dynamo.reconcile.test_planner import done, planned, snapshot, status_of, writes
 
 NAMES = ("Cache", "Api", "Worker")
 
@@ -30,7 +30,7 @@ def restart_ids(found: GraphSnapshot) -> dict[str, str]:
 
 
 def wanting(found: GraphSnapshot, **restart) -> GraphSnapshot:
-    return replace(found, stored=replace(found.stored, spec=snapshot(graph(**restart)).stored.spec))
+    return with_stored(found, replace(found.stored, spec=snapshot(graph(**restart)).stored.spec))
 
 
 def updated(found: GraphSnapshot, *, generation: int, finished: bool = True, to: str = "") -> GraphSnapshot:
@@ -65,7 +65,7 @@ def running() -> GraphSnapshot:
 
 
 def restart_status(found: GraphSnapshot):
-    status = planned(found).status_update.desired.restart
+    status = status_of(planned(found)).restart
     return status and (status.observed_id, status.phase, status.in_progress)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 
 import msgspec
 import pytest
@@ -20,10 +21,14 @@ from grove.api.types.podcliquescalinggroup import (
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo.admission.defaults import default_graph
 from grove.dynamo.backends.grove import GroveBackend
+from grove.dynamo.decode import decoder, normalize
 from grove.dynamo.reconcile.planner import plan_graph
-from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph
+from grove.dynamo.reconcile.status import with_error
+from grove.dynamo.render import auxiliary_objects, podcliqueset
+from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph, snapshot_of
 from grove.fabrics.registry import providers
-from tests.dynamo.builders import FACTS, KNOWN, component, deployment, engine, manifest
+from grove.plan.model import Plan
+from tests.dynamo.builders import FACTS, KNOWN, component, deployment, engine, manifest, with_stored
 
 BACKENDS = {"grove": GroveBackend()}
 
@@ -32,7 +37,7 @@ def snapshot(body, **more) -> GraphSnapshot:
     body = default_graph(copy.deepcopy(body), creating=True)
     body["metadata"] |= {"uid": "u", "generation": 1}
     stored = msgspec.convert({"metadata": body["metadata"], "spec": body["spec"]}, StoredGraph)
-    return GraphSnapshot(stored, KNOWN, FACTS, **more)
+    return replace(snapshot_of(stored, KNOWN, FACTS), **more)
 
 
 def planned(found: GraphSnapshot, now: float = 0.0):
@@ -67,6 +72,17 @@ def a_set(body) -> PodCliqueSet:
 
 def _stored(body):
     return {**body["metadata"], "uid": body["metadata"]["name"], "generation": 1}
+
+
+def status_of(plan):
+    """The desired status of the graph."""
+    (status_update,) = plan.status_updates
+    return status_update.desired
+
+
+def events_of(plan):
+    """The events of a plan and of its status."""
+    return (*plan.events, *(event for each in plan.status_updates for event in each.events))
 
 
 def writes(plan):
@@ -108,7 +124,7 @@ def test_deleted_or_edited_objects_are_restored():
 def test_template_change_keeps_replicas_of_set():
     before = done(snapshot(deployment(component(replicas=2))))
     body = deployment(component(replicas=5, main={"image": "dynamo:2.0.0"}))
-    changed = replace(before, stored=snapshot(body).stored)
+    changed = with_stored(before, snapshot(body).stored)
     (patch,) = planned(changed).intents
     (clique,) = patch.body["spec"]["template"]["cliques"]
     assert clique["spec"]["replicas"] == 2
@@ -162,7 +178,7 @@ ALL = {"replicas": 2, "ready_replicas": 2, "updated_replicas": 2, "scheduled_rep
 )
 def test_graph_state_follows_clique_status(part, state, reason):
     found = done(snapshot(deployment(component(replicas=2))))
-    status = planned(replace(found, cliques={"app-0-worker": part} if part else {})).status_update.desired
+    status = status_of(planned(replace(found, cliques={"app-0-worker": part} if part else {})))
     (ready,) = status.conditions
     assert (status.state, ready.reason) == (state, reason)
 
@@ -175,7 +191,7 @@ def test_group_state_follows_available_replicas():
     group = PodCliqueScalingGroup(
         metadata=meta, spec=spec, status=PodCliqueScalingGroupStatus(observed_generation=3, **counts)
     )
-    status = planned(replace(found, groups={"app-0-worker": group})).status_update.desired
+    status = status_of(planned(replace(found, groups={"app-0-worker": group})))
     assert status.state == "successful"
     assert status.components["Worker"].available_replicas == 2
     assert status.components["Worker"].ready_replicas is None
@@ -183,10 +199,8 @@ def test_group_state_follows_available_replicas():
 
 def test_mixed_reasons_name_all_components():
     found = done(snapshot(deployment(component("Web", "frontend"), component(replicas=2))))
-    status = planned(
-        replace(found, cliques={"app-0-worker": clique(2, **{**ALL, "ready_replicas": 1})})
-    ).status_update
-    (ready,) = status.desired.conditions
+    found = replace(found, cliques={"app-0-worker": clique(2, **{**ALL, "ready_replicas": 1})})
+    (ready,) = status_of(planned(found)).conditions
     assert ready.reason == "mixed_not_ready_reasons"
     assert ready.message == "Web: PodClique app-0-web does not exist yet; Worker: 1 of 2 ready"
 
@@ -227,10 +241,10 @@ def test_topology_condition_of_set_is_reported(condition, status, reason, warned
     conditions = (condition,) if condition else ()
     workload = replace(found.workload, status=replace(found.workload.status, conditions=conditions))
     plan = planned(replace(found, workload=workload))
-    by_type = {each.type: each for each in plan.status_update.desired.conditions}
+    by_type = {each.type: each for each in status_of(plan).conditions}
     levels = by_type["TopologyLevelsAvailable"]
     assert (levels.status, levels.reason) == (status, reason)
-    assert [event.reason for event in plan.events] == ([reason] if warned else [])
+    assert [event.reason for event in events_of(plan)] == ([reason] if warned else [])
     if condition:
         assert by_type["grove.io/TopologyLevelsUnavailable"].status == condition.status
 
@@ -239,8 +253,8 @@ def test_applied_constraints_emit_one_event():
     found = snapshot(manifest("both"))
     (event,) = planned(found).events
     assert event.note == "Applied topology constraints: graph to zone, Frontend to zone, VllmWorker to block"
-    assert planned(done(found)).events == ()
-    assert len(planned(done(found)).status_update.desired.applied_topology_constraints) == 3
+    assert events_of(planned(done(found))) == ()
+    assert len(status_of(planned(done(found))).applied_topology_constraints) == 3
 
 
 def test_existing_set_keeps_its_topology():
@@ -251,12 +265,12 @@ def test_existing_set_keeps_its_topology():
 
 def failed(found: GraphSnapshot):
     plan = planned(found, now=1.0)
-    again = replace(found, stored=replace(found.stored, status=plan.status_update.desired))
+    again = with_stored(found, replace(found.stored, status=status_of(plan)))
     repeated = planned(again, now=99.0)
-    assert repeated.status_update.desired == plan.status_update.desired
-    assert repeated.events == ()
-    assert (plan.intents, plan.status_update.desired.state) == ((), "failed")
-    return {each.type: each for each in plan.status_update.desired.conditions}
+    assert status_of(repeated) == status_of(plan)
+    assert events_of(repeated) == ()
+    assert (plan.intents, status_of(plan).state) == ((), "failed")
+    return {each.type: each for each in status_of(plan).conditions}
 
 
 @pytest.mark.parametrize(("default", "later"), [("", "kai-scheduler"), ("kai-scheduler", "")])
@@ -265,7 +279,7 @@ def test_existing_set_keeps_its_scheduler(default: str, later: str):
     found = done(replace(snapshot(deployment(component())), context=replace(KNOWN, scheduler=default)))
     found = replace(found, context=replace(KNOWN, scheduler=later))
     assert writes(planned(found)) == []
-    assert planned(found).status_update.desired.state != "failed"
+    assert status_of(planned(found)).state != "failed"
     changed = deployment(component())
     changed["spec"]["components"][0]["podTemplate"]["spec"]["containers"][0]["image"] = "other:2"
     again = replace(snapshot(changed), context=found.context, workload=found.workload)
@@ -316,19 +330,81 @@ def test_claim_is_created_and_existing_one_is_used():
 
 
 def test_failed_write_is_reported():
-    found = replace(snapshot(deployment(component())), last_error="no room")
-    plan = planned(found)
-    status = plan.status_update.desired
-    assert (status.state, status.conditions[0].message) == ("failed", "no room")
-    assert [(event.reason, event.note) for event in plan.events] == [("ReconcileFailed", "no room")]
-    again = replace(found, stored=replace(found.stored, status=status))
-    assert planned(again).events == ()
+    found = snapshot(deployment(component()))
+    plan = with_error(planned(found), found, "no room" * 1000, now=1.0)
+    status = status_of(plan)
+    (ready,) = status.conditions
+    assert (status.state, ready.message) == ("failed", "no room" * 1000)
+    assert ready.last_transition_time == "1970-01-01T00:00:01Z"
+    (event,) = events_of(plan)
+    assert (event.reason, len(event.note)) == ("ReconcileFailed", 1000)
+    again = with_stored(found, replace(found.stored, status=status))
+    repeated = with_error(planned(again), again, "no room" * 1000, now=9.0)
+    assert (status_of(repeated), events_of(repeated)) == (status, ())
+
+
+def test_event_names_write_that_makes_it_true():
+    plan = planned(snapshot(manifest("both")))
+    (event,) = plan.events
+    assert event.intent == plan.intents[-1].id == "create PodCliqueSet ns/app"
+    assert (event.regarding.kind, event.regarding.uid) == ("DynamoGraphDeployment", "u")
+    assert event.reporter == "dynamographdeployment-controller"
+
+
+def test_set_of_gone_graph_is_deleted():
+    workload = done(snapshot(deployment(component()))).workload
+    (delete,) = planned(GraphSnapshot(None, workload=workload)).intents
+    assert (delete.id, delete.uid) == ("delete PodCliqueSet ns/app", "app")
+    assert planned(GraphSnapshot(None)) == Plan()
+
+
+@pytest.fixture
+def calls(monkeypatch) -> Counter[str]:
+    """How often graphs are decoded, normalised and rendered."""
+    counter: Counter[str] = Counter()
+
+    def count(owner, name: str) -> None:
+        function = getattr(owner, name)
+
+        def counted(*args):
+            counter[f"{owner.__name__.rpartition('.')[2]}.{name}"] += 1
+            return function(*args)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    for owner, name in (
+        (decoder, "read"),
+        (normalize, "graph"),
+        (podcliqueset, "workload"),
+        (auxiliary_objects, "render"),
+    ):
+        count(owner, name)
+    return counter
+
+
+ONCE = {"decoder.read": 1, "normalize.graph": 1, "auxiliary_objects.render": 1, "podcliqueset.workload": 1}
+
+
+def test_new_graph_is_parsed_and_rendered_once(calls):
+    planned(snapshot(deployment(component())))
+    assert calls == ONCE
+
+
+def test_changed_graph_is_parsed_and_rendered_once(calls):
+    before = done(snapshot(deployment(component())))
+    secrets = {"late": frozenset({"docker.io"})}
+    stored = snapshot(deployment(component(main={"image": "dynamo:2.0.0"}))).stored
+    calls.clear()
+    assert writes(planned(replace(with_stored(before, stored), pull_secrets=secrets))) == [
+        "patch PodCliqueSet ns/app"
+    ]
+    assert calls == ONCE
 
 
 def test_deleted_graph_has_no_plan():
     found = snapshot(deployment(component()))
     meta = replace(found.stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-    assert planned(replace(found, stored=replace(found.stored, metadata=meta))).intents == ()
+    assert planned(with_stored(found, replace(found.stored, metadata=meta))).intents == ()
 
 
 def test_unknown_backend_fails():
@@ -339,7 +415,7 @@ def test_unknown_backend_fails():
 def test_backend_is_recorded_first_without_webhook():
     found = snapshot(deployment(component()))
     stored = replace(found.stored, metadata=replace(found.stored.metadata, annotations={}))
-    first, *_ = planned(replace(found, stored=stored)).intents
+    first, *_ = planned(with_stored(found, stored)).intents
     assert first.body["metadata"]["annotations"] == {"nvidia.com/workload-provider": "grove"}
 
 
@@ -369,5 +445,5 @@ def test_set_with_gpus_gets_fabric_domains():
     found = replace(snapshot(deployment(engine([], nodes=1))), facts=facts)
     assert "grove.io/auto-mnnvl" in planned(found).intents[-1].body["metadata"]["annotations"]
     body = deployment(engine(["--more"], nodes=1))
-    changed = replace(done(found), stored=snapshot(body).stored)
+    changed = with_stored(done(found), snapshot(body).stored)
     assert writes(planned(changed)) == ["patch PodCliqueSet ns/app"]

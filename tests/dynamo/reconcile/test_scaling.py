@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, Patch, Status
+from grove.api.intents import Create, Delete, Patch, PatchType, Status
 from grove.api.meta import ObjectMeta, OwnerReference
-from grove.dynamo.admission import graph_validation
-from grove.dynamo.admission.defaults import default_graph
 from grove.dynamo.snapshot import ChildObject
-from tests.dynamo.builders import KNOWN, alpha, component, deployment, service
+from tests.dynamo.builders import alpha, component, deployment, service, with_stored
 from tests.dynamo.reconcile.test_planner import done, planned, snapshot
 
 KIND = "DynamoGraphDeploymentScalingAdapter"
@@ -92,37 +89,22 @@ def test_opt_out_deletes_only_owned_adapter():
     assert about(planned(found)) == []
 
 
-OTHERS = "jane"
-PLANNER = "system:serviceaccount:ns:planner-serviceaccount"
+def test_two_scaled_components_are_one_patch():
+    body = deployment(*(component(name, scalingAdapter={}) for name in ("Decode", "Prefill")))
+    found = done(snapshot(body))
+    for name, replicas in (("app-decode", 3), ("app-prefill", 4)):
+        adapter = ChildObject(ObjectMeta(name=name, namespace="ns", uid=name), spec={"replicas": replicas})
+        found = replace(found, children={**found.children, (KIND, name): adapter})
+    plan = planned(found)
+    (patch,) = [each for each in plan.intents if isinstance(each, Patch)]
+    assert [each["value"] for each in patch.body if each["op"] == "add"] == [3, 4]
+    assert len(plan.events) == 2
 
 
-@pytest.mark.parametrize("body", [ADAPTED, OLDER])
-@pytest.mark.parametrize(
-    ("by", "rejected"), [(OTHERS, True), ("planner-serviceaccount", True), (PLANNER, False), ("", False)]
-)
-def test_replicas_with_adapter_are_protected(body, by, rejected):
-    new = msgspec.json.decode(msgspec.json.encode(body))
-    parts = new["spec"].get("components") or list(new["spec"]["services"].values())
-    parts[1]["replicas"] = 7
-    errors = [str(each) for each in graph_validation.on_update(body, new, KNOWN, by=by).errors]
-    assert bool(errors) == rejected
-    if rejected:
-        assert f"{KIND} app-worker sets 2 replicas: scale the adapter" in errors[0]
-
-
-def test_replicas_without_adapter_may_be_changed():
-    new = deployment(component("Web", "frontend", replicas=3), component(replicas=2, scalingAdapter={}))
-    assert graph_validation.on_update(ADAPTED, new, KNOWN, by=OTHERS).errors == ()
-
-
-def test_missing_replicas_keep_adapter_value():
-    scaled = deployment(component("Web", "frontend", replicas=3), component(replicas=5, scalingAdapter={}))
-    applied = deployment(component("Web", "frontend"), component(scalingAdapter={}))
-    web, worker = default_graph(applied, creating=False, old=scaled)["spec"]["components"]
-    assert (web["replicas"], worker["replicas"]) == (1, 5)
-    older = alpha(Worker=service(replicas=5, scalingAdapter={"enabled": True}))
-    filled = default_graph(alpha(Worker=service()), creating=False, old=older)
-    assert filled["spec"]["services"]["Worker"]["replicas"] == 5
-    off = alpha(Worker=service(replicas=5, scalingAdapter={"enabled": False}))
-    filled = default_graph(alpha(Worker=service()), creating=False, old=off)
-    assert filled["spec"]["services"]["Worker"]["replicas"] == 1
+def test_scaling_follows_after_backend_is_recorded():
+    found = with_adapter(ADAPTED, 5, ADAPTER_STATUS)
+    stored = replace(found.stored, metadata=replace(found.stored.metadata, annotations={}))
+    plan = planned(with_stored(found, stored))
+    (patch,) = [each for each in plan.intents if isinstance(each, Patch) and each.target.name == "app"]
+    assert patch.type is PatchType.MERGE
+    assert plan.events == ()

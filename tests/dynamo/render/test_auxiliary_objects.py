@@ -11,15 +11,14 @@ ETCD = {"nvidia.com/dynamo-discovery-backend": "etcd"}
 
 def owned(body):
     return {
-        (each["kind"], each["metadata"]["name"]): each
-        for each in auxiliary_objects.owned_objects(graph(body))
+        (each["kind"], each["metadata"]["name"]): each for each in auxiliary_objects.render(graph(body)).owned
     }
 
 
 def shared(body):
     return {
         (each["kind"], each["metadata"]["name"]): each
-        for each in auxiliary_objects.shared_objects(graph(body))
+        for each in auxiliary_objects.render(graph(body)).shared
     }
 
 

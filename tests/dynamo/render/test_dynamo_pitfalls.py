@@ -25,7 +25,7 @@ from tests.dynamo.builders import (
 def services(body):
     return {
         each["metadata"]["name"]: each
-        for each in auxiliary_objects.owned_objects(graph(body))
+        for each in auxiliary_objects.render(graph(body)).owned
         if each["kind"] == "Service"
     }
 
@@ -83,7 +83,7 @@ def test_workers_of_multinode_engine_have_no_probes(name):
 def test_worker_waiting_for_leader_may_read_pods():
     body = deployment(engine(["--tensor-parallel-size", "2"]))
     pod = cliques(body)["worker-wkr"]["spec"]["podSpec"]
-    objects = {each["kind"]: each for each in auxiliary_objects.owned_objects(graph(body))}
+    objects = {each["kind"]: each for each in auxiliary_objects.render(graph(body)).owned}
     assert pod["serviceAccountName"] == objects["ServiceAccount"]["metadata"]["name"]
     assert {
         "apiGroups": [""],

@@ -9,7 +9,7 @@ from grove.dynamo.render import gpu_claims, podcliqueset
 from grove.dynamo.render.command_line import has_flag
 from grove.dynamo.render.engines import command_of
 from tests.dynamo.builders import KNOWN, deployment, engine, graph, main_of
-from tests.dynamo.reconcile.test_planner import planned, snapshot
+from tests.dynamo.reconcile.test_planner import planned, snapshot, status_of
 
 TP = ["--tensor-parallel-size", "8"]
 
@@ -89,7 +89,7 @@ def test_uncountable_gpus_are_reported(found, why):
     known = replace(KNOWN, claim_templates=found)
     plan = planned(replace(snapshot(claiming()), context=known))
     assert plan.intents == ()
-    assert why in plan.status_update.desired.conditions[0].message
+    assert why in status_of(plan).conditions[0].message
 
 
 def test_templates_are_read_only_if_needed():

@@ -13,7 +13,7 @@ from grove.dynamo.api.pull_secret import PullSecret, matches_registry, registry_
 from grove.dynamo.reconcile.planner import plan_graph
 from grove.dynamo.snapshot import ChildObject
 from tests.dynamo.backends import test_lws as without_grove
-from tests.dynamo.builders import component, deployment, engine
+from tests.dynamo.builders import component, deployment, engine, with_stored
 from tests.dynamo.reconcile.test_planner import done, planned, snapshot
 
 IMAGE = "nvcr.io/nvidia/dynamo:1.4.1"
@@ -155,14 +155,17 @@ def test_late_secret_is_added_if_component_not_started():
 def test_unknown_secrets_keep_current_ones():
     before = done(graph_of(WEB, worker()))
     after = snapshot(deployment(WEB, worker(f"{IMAGE}0"))).stored
-    assert pulls(replace(before, stored=after, pull_secrets=None)) == {"web": ["ngc"], "worker": ["ngc"]}
+    assert pulls(replace(with_stored(before, after), pull_secrets=None)) == {
+        "web": ["ngc"],
+        "worker": ["ngc"],
+    }
     assert pulls(snapshot(deployment(worker()), pull_secrets=None)) == {"worker": []}
 
 
 def test_late_secret_is_added_if_template_changes():
     before = done(graph_of(WEB, worker()))
     after = snapshot(deployment(WEB, worker(f"{IMAGE}0"))).stored
-    changed = with_secrets(replace(before, stored=after), "late", started=("Web", "Worker"))
+    changed = with_secrets(with_stored(before, after), "late", started=("Web", "Worker"))
     assert pulls(changed) == {"web": ["ngc"], "worker": ["late"]}, "a deleted Secret is removed, too"
     assert not planned(with_secrets(done(changed), "late", started=("Web", "Worker"))).intents
 
@@ -213,8 +216,10 @@ def test_without_grove_late_secret_is_added_if_not_started(ready, updated, late)
     assert carried(with_secrets(there, "late", "ngc")) == late
     assert carried(with_secrets(there)) is None
     changed = without_grove.snapshot(without_grove.packed(worker(f"{IMAGE}0"))).stored
-    assert carried(replace(there, stored=changed, pull_secrets=None)) == ["ngc"], "the Secrets are not known"
-    assert carried(with_secrets(replace(there, stored=changed), "late", "ngc")) == ["late", "ngc"]
+    assert carried(replace(with_stored(there, changed), pull_secrets=None)) == ["ngc"], (
+        "the Secrets are not known"
+    )
+    assert carried(with_secrets(with_stored(there, changed), "late", "ngc")) == ["late", "ngc"]
 
 
 def test_without_grove_multinode_keeps_current_secrets():

@@ -240,3 +240,12 @@ def test_cache_converges_in_any_order_of_updates(data: st.DataObject) -> None:
             cache.replace(history.state_at(version), str(version))
             delivered = pick + 1
     assert versions(cache) == history.end
+
+
+def test_projection_is_applied_to_every_stored_object() -> None:
+    cache = Cache(PODS, Object, projection=lambda found: thing(found.metadata.name, version_of(found)))
+    cache.replace([thing("a", 5, labels={"x": "y"})], "10")
+    cache.apply_event("ADDED", thing("b", 11, labels={"x": "y"}))
+    cache.apply_reply(thing("c", 12, labels={"x": "y"}))
+    assert {found.metadata.name: found.metadata.labels for found in cache} == {"a": {}, "b": {}, "c": {}}
+    assert cache.compact(thing("d", 13, labels={"x": "y"})).metadata.labels == {}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from grove import timing
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
@@ -89,9 +90,9 @@ def test_interned_raw_json_in_list_frees_message() -> None:
 
 
 def test_intern_pool_is_bounded() -> None:
-    for number in range(3 * interning._MAX_POOL_SIZE):
+    for number in range(3 * timing.INTERNED_VALUES):
         interned(pod("a", moment=str(number)))
-    assert len(interning._pool) <= interning._MAX_POOL_SIZE
+    assert len(interning._pool) <= timing.INTERNED_VALUES
 
 
 words = st.sampled_from(["", "a", "b", "True", "1"])

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from grove import timing
 from grove.kube import metrics
 from grove.kube.cache import reflector
 from grove.kube.cache.cache import Cache
@@ -114,7 +115,7 @@ async def test_server_without_streaming_lists_is_paged(rejection: Answer) -> Non
 async def test_watch_without_end_bookmark_falls_back_to_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reflector, "SYNC_IDLE_TIMEOUT", 0.05)
+    monkeypatch.setattr(timing, "LIST_IDLE_TIMEOUT", 0.05)
     listing = {
         "metadata": {"resourceVersion": "10"},
         "items": [{"metadata": {"name": "a", "resourceVersion": "5"}}],

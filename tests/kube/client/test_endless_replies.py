@@ -9,10 +9,11 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from grove import timing
 from grove.kube.auth.config import Config
 from grove.kube.auth.credentials import StaticCredentials
 from grove.kube.cache import reflector
-from grove.kube.client import transport, watch
+from grove.kube.client import watch
 from grove.kube.client.resource import PODS
 from grove.kube.client.rest import RestClient
 from grove.kube.client.retry import NO_RETRY
@@ -29,7 +30,7 @@ async def endless(piece: bytes, drawn: list[int]) -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("piece", [b"x", b"x" * 999, b"x" * 50_000])
 async def test_endless_line_is_an_error(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(timing, "MAX_WATCH_LINE", 10_000)
     drawn: list[int] = []
     with pytest.raises(LostReply, match="more than 10000 bytes"):
         await anext(watch.line_batches(endless(piece, drawn)))
@@ -37,7 +38,7 @@ async def test_endless_line_is_an_error(piece: bytes, monkeypatch: pytest.Monkey
 
 
 async def test_lines_up_to_the_limit_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LONGEST_LINE", 10)
+    monkeypatch.setattr(timing, "MAX_WATCH_LINE", 10)
 
     async def chunks() -> AsyncIterator[bytes]:
         for piece in (b"12345", b"67890\n12345", b"67890\n", b"\n1234567890", b"\n"):
@@ -49,7 +50,7 @@ async def test_lines_up_to_the_limit_are_accepted(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_watch_with_endless_line_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(timing, "MAX_WATCH_LINE", 10_000)
     monkeypatch.setattr(reflector, "AFTER_FAILURE", FAST_BACKOFF)
     start = event("ADDED", "a", 1) + bookmark(5, initial_end=True)
     script = stream(start, b"x" * 20_000, stay=True), stream(event("ADDED", "b", 6), stay=True)
@@ -79,7 +80,7 @@ async def test_endless_body_of_rejected_watch_ends() -> None:
 
 
 async def test_endless_reply_through_proxy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MAX_BODY", 1_000_000)
+    monkeypatch.setattr(timing, "MAX_REPLY_BODY", 1_000_000)
     async with serve() as server:
         server.script = [flood]
         behind = Config(server="http://behind.example", credentials=StaticCredentials(), proxy=server.url)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from grove import timing
 from grove.kube.client import http1
 from grove.kube.client.http1 import ConnectionFailed, ConnectionPool
 from grove.kube.client.http_reply import BadReply, HttpReply
@@ -90,7 +91,7 @@ async def test_cancelled_request_leaves_no_reply_for_the_next() -> None:
 
 
 async def test_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http1, "_IDLE_TIMEOUT", 0.0)
+    monkeypatch.setattr(timing, "CONNECTION_IDLE_TIMEOUT", 0.0)
     async with running_server() as (server, send):
         await send()
         await server.writers[0].wait_closed()
@@ -102,7 +103,7 @@ async def test_expired_idle_connection_is_not_reused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After a long pause, the loop has not yet processed that the server closed a connection."""
-    monkeypatch.setattr(http1, "_IDLE_TIMEOUT", 0.0)
+    monkeypatch.setattr(timing, "CONNECTION_IDLE_TIMEOUT", 0.0)
     monkeypatch.setattr(ConnectionPool, "_close_idle", lambda _: None)
     async with running_server() as (server, send):
         await send()

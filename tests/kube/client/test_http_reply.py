@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.kube.client import http_reply
-from grove.kube.client.http_reply import MAX_BODY, MAX_OVERHEAD, BadReply, HttpReply, ReplyParser
+from grove import timing
+from grove.kube.client.http_reply import BadReply, HttpReply, ReplyParser
 from tests.fuzzing import budget
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -109,7 +109,7 @@ INVALID_REPLIES = [
     OK + b"Content-Length: 5, 5\r\n\r\nhello",
     OK + b"Content-Length: 5\r\nContent-Length: 4\r\n\r\nhello",
     OK + b"Content-Length: 5\r\ncontent-length: 5\r\n\r\nhello",
-    OK + b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1),
+    OK + b"Content-Length: %d\r\n\r\n" % (timing.MAX_REPLY_BODY + 1),
     OK + b"Content-Length: 18446744073709551621\r\n\r\nhello",
     OK + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n",
     OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
@@ -174,10 +174,10 @@ ENDLESS = {
 def test_endless_reply_is_rejected(
     begin: bytes, more: bytes, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_reply, "MAX_BODY", 200_000)
+    monkeypatch.setattr(timing, "MAX_REPLY_BODY", 200_000)
     parser = ReplyParser()
     parser.feed(begin)
-    limit = 200_000 + MAX_OVERHEAD * 4
+    limit = 200_000 + timing.MAX_REPLY_OVERHEAD * 4
     with pytest.raises(BadReply):
         feed_each(parser, [more * at_once] * (limit // (len(more) * at_once) + 2))
 

@@ -158,7 +158,7 @@ def check_lines() -> None:
         watching._version = "1"
         try:
             EventDecoder(kind, PODS).decode(line)
-            watching._apply_lines([line], reflector._InitialList())
+            watching._apply_lines([line], reflector._InitialList(cache))
         except KubeError:
             continue  # an ERROR event, or a server that is not supported: the reflector backs off
         except Exception as problem:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 
 from grove.api.intents import Create, Delete, Intent
 from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConnectError, LostReply
 from grove.kube.executor.executor import Executor
-from grove.kube.executor.keyed_executor import KeyedExecutor, WriteProblem
+from grove.kube.executor.keyed_executor import KeyedExecutor, WriteProblem, WriteState
 from grove.kube.executor.write_limiter import LimitBounds, WriteLimiter
 from grove.kube.testing.virtual_time import virtual_time
 from grove.kube.workqueue.queue import WorkQueue
@@ -24,7 +25,10 @@ class Controller:
         limiter = WriteLimiter(LimitBounds(8, 8, 8))
         executor = Executor(replies, RESOURCES, store=self.store, limiter=limiter)
         self.queue: WorkQueue[str] = WorkQueue("test", self._work, workers=workers, tenant=lambda key: key[0])
-        self.writes: KeyedExecutor[str] = KeyedExecutor(executor, lambda: self.queue, self._record_problems)
+        states: defaultdict[str, WriteState] = defaultdict(WriteState)
+        self.writes: KeyedExecutor[str] = KeyedExecutor(
+            executor, self.queue, states.__getitem__, self._record_problems
+        )
         self.planned: list[tuple[str, float]] = []
         self.problems: list[tuple[str, list[str]]] = []
         self.done: dict[str, asyncio.Event] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Status
+from grove.api.intents import Create, Delete, Intent, Patch, Status
 from grove.kube.client.transport import Request, Response
 from grove.kube.errors import ConnectError, KubeError, LostReply, UnknownOutcome
 from grove.kube.executor.name_conflict import NameConflict
@@ -99,7 +99,6 @@ TERMINATING = existing("x", deletionTimestamp="2026-01-01T00:00:00Z")
         (Status(pod("a"), {}), LostReply("cut"), existing("x"), "failed"),
         (Status(pod("a"), {}), refused(500, "InternalError"), existing("x"), "failed"),
         (Patch(pod("a"), {}), refused(422, "Invalid"), None, "failed"),
-        (DeleteCollection("v1", "Pod", "n", "a=b"), LostReply("cut"), None, "failed"),
         (Create(pod("a"), {}, may_exist=True), TAKEN, None, "done"),
         (Create(pod("a"), {}, write_only=True, may_exist=True), TAKEN, None, "done"),
         (Create(pod("a"), {}, write_only=True), TAKEN, None, "conflict"),

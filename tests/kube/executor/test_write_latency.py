@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import structlog
 
-from grove.kube.executor.write_latency import FIRST_TIMEOUT, LONGEST_TIMEOUT, SLOW, Latencies, WriteClass
+from grove import timing
+from grove.kube.executor.write_latency import Latencies, WriteClass
 
 PODS = WriteClass("create", "pods", "n")
 OTHER = WriteClass("create", "pods", "other")
@@ -15,8 +16,8 @@ def test_timeout_doubles_with_each_timed_out_write() -> None:
     for _ in range(4):
         given.append(latencies.timeout(PODS))
         latencies.record_timeout(PODS, given[-1])
-    assert [*given, latencies.timeout(PODS)] == [5.0, 10.0, 20.0, 30.0, LONGEST_TIMEOUT]
-    assert latencies.timeout(OTHER) == FIRST_TIMEOUT
+    assert [*given, latencies.timeout(PODS)] == [5.0, 10.0, 20.0, 30.0, timing.WRITE_LONGEST_TIMEOUT]
+    assert latencies.timeout(OTHER) == timing.WRITE_FIRST_TIMEOUT
 
 
 def test_fast_replies_lower_timeout_slowly() -> None:
@@ -28,7 +29,7 @@ def test_fast_replies_lower_timeout_slowly() -> None:
     assert 10.0 < latencies.timeout(PODS) < 20.0, "other objects of the class may still be slow"
     for _ in range(20):
         latencies.record_reply(PODS, 0.02)
-    assert latencies.timeout(PODS) == FIRST_TIMEOUT
+    assert latencies.timeout(PODS) == timing.WRITE_FIRST_TIMEOUT
 
 
 def test_slow_reply_keeps_timeout_above_its_latency() -> None:
@@ -53,7 +54,7 @@ def test_late_write_marks_its_class_slow() -> None:
     latencies = Latencies()
     latencies.record_reply(PODS, 0.01)
     latencies.record_late(PODS)
-    assert latencies.floor(PODS) == SLOW
+    assert latencies.floor(PODS) == timing.SLOW_WRITE
     assert latencies.is_slow(PODS)
 
 
@@ -75,5 +76,5 @@ def test_latency_records_are_bounded() -> None:
     latencies = Latencies()
     for number in range(10_000):
         latencies.record_timeout(WriteClass("create", "pods", str(number)), 5.0)
-    assert latencies.timeout(WriteClass("create", "pods", "0")) == FIRST_TIMEOUT
+    assert latencies.timeout(WriteClass("create", "pods", "0")) == timing.WRITE_FIRST_TIMEOUT
     assert latencies.timeout(WriteClass("create", "pods", "9999")) == 10.0

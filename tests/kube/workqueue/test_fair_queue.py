@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.kube.workqueue.fair_queue import _STARTED_IN_A_ROW, FairQueue, QueueLane
+from grove import timing
+from grove.kube.workqueue.fair_queue import FairQueue, QueueLane
 
 Key = tuple[str, int]
 
@@ -17,7 +18,11 @@ class QueuedKeys:
 
     def __init__(self) -> None:
         self.started: set[Key] = set()
-        self.queue: FairQueue[Key] = FairQueue(lambda key: QueueLane(key[0], started=key in self.started))
+        self.tenants: dict[str, str] = {}  # of owners; those without an entry share one
+        self.queue: FairQueue[Key] = FairQueue(
+            lambda key: QueueLane(key[0], started=key in self.started),
+            lambda key: self.tenants.get(key[0], ""),
+        )
 
     def add(self, *keys: Key) -> None:
         for key in keys:
@@ -45,10 +50,10 @@ def test_new_keys_are_served_among_busy_started_keys() -> None:
     waiting.started = {("busy", 0)}
     waiting.add(("a", 0), ("a", 1))
     served = Counter[Key]()
-    for _ in range(2 * (_STARTED_IN_A_ROW + 1)):
+    for _ in range(2 * (timing.STARTED_KEYS_IN_A_ROW + 1)):
         waiting.add(("busy", 0))
         served[waiting.queue.pop()] += 1
-    assert served == {("busy", 0): 2 * _STARTED_IN_A_ROW, ("a", 0): 1, ("a", 1): 1}
+    assert served == {("busy", 0): 2 * timing.STARTED_KEYS_IN_A_ROW, ("a", 0): 1, ("a", 1): 1}
 
 
 def test_waiting_key_keeps_its_place_when_it_is_started() -> None:
@@ -88,12 +93,19 @@ def test_owners_take_turns_and_each_key_is_served_once(added: list[Key], started
             assert all(turns[owner] <= turns[other] + 1 for other in left if left[other])
 
 
-def test_excluded_keys_wait_and_others_are_served() -> None:
+def test_keys_of_other_tenants_wait_and_allowed_ones_are_served() -> None:
     waiting = QueuedKeys()
-    waiting.started = {("a", 0)}
+    waiting.started, waiting.tenants = {("a", 0)}, {"a": "slow", "b": "fast"}
     waiting.add(("a", 0), ("a", 1), ("b", 0), ("b", 1))
     queue = waiting.queue
-    assert queue.pop(lambda key: key[0] == "a") == ("b", 0)
-    assert queue.pop(lambda _: True) is None
+    assert queue.pop(lambda tenant: tenant == "fast") == ("b", 0)
+    assert queue.pop(lambda _: False) is None
     assert len(queue) == 3
     assert waiting.all() == [("a", 0), ("a", 1), ("b", 1)]
+
+
+def test_tenant_with_one_owner_does_not_wait_for_many_owners() -> None:
+    waiting = QueuedKeys()
+    waiting.tenants = {"z": "small"}
+    waiting.add(*((f"a{number}", 0) for number in range(1000)), ("z", 0), ("z", 1))
+    assert [owner for owner, _ in waiting.all()[:5]] == ["a0", "z", "a1", "z", "a2"]

@@ -6,6 +6,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
+from structlog.testing import capture_logs
 
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import KubeError
@@ -35,6 +36,22 @@ async def test_failures_back_off_and_success_resets() -> None:
     await asyncio.sleep(1)
     assert len(began) == 7
     assert 0.5 <= began[6] - began[5] <= 1.0
+
+
+@virtual_time
+async def test_failure_is_logged_with_key_action_and_reason() -> None:
+    problems = [KubeError("no"), ValueError("odd")]
+
+    async def work(key: str) -> None:
+        if problems:
+            raise problems.pop(0)
+
+    queue = started(work, backoff=Backoff(first=1.0, longest=1.0))
+    with capture_logs() as logs:
+        queue.enqueue("a")
+        await asyncio.sleep(5)
+    shown = [(line["log_level"], line["key"], line["action"], line["reason"]) for line in logs]
+    assert shown == [("warning", "a", "retry", "no"), ("error", "a", "retry", "odd")]
 
 
 @virtual_time

@@ -10,6 +10,7 @@ from grove.api.types.kubernetes_objects import Node, ResourceSlice
 from grove.fabrics.channel_coverage import ChannelCoverage
 from grove.local.standins.dra.objects import resource_slice
 from grove.operator.caches.fabric_nodes import FabricNodes
+from grove.operator.caches.nodes import Nodes
 from tests.fabrics.builders import BOTH
 
 
@@ -27,8 +28,8 @@ def node(name, gpus, version="1", holder=""):
 
 
 async def test_channel_count_change_notifies_once(monkeypatch):
-    monkeypatch.setattr("grove.operator.caches.fabric_nodes._NOTIFY_DELAY", 0.0)
-    fabric_nodes, changes = FabricNodes(BOTH), asyncio.Queue()
+    monkeypatch.setattr("grove.timing.FABRIC_NODES_DELAY", 0.0)
+    fabric_nodes, changes = FabricNodes(BOTH, Nodes()), asyncio.Queue()
     fabric_nodes.subscribe(changes.put_nowait)
     channel_cache = fabric_nodes._channel_caches["nvidia"]
     assert not channel_cache.required.is_set()
@@ -51,12 +52,15 @@ async def test_channel_count_change_notifies_once(monkeypatch):
 
 
 async def test_b7_automatic_mode_compares_nodes_with_channels():
-    fabric_nodes = FabricNodes(BOTH, automatic=True)
+    nodes = Nodes(BOTH.auto)
+    fabric_nodes = FabricNodes(BOTH, nodes, BOTH.auto)
     assert fabric_nodes._channel_caches["nvidia"].required.is_set()
     fabric_nodes._channel_caches["nvidia"].replace([slice_("a"), slice_("b")], "5")
     assert fabric_nodes.channel_coverage("nvidia") is None
-    node_cache = fabric_nodes._node_cache
+    listing = nodes._new_list()
+    node_cache = listing.cache
     node_cache.replace([node("a", "8", holder="d1"), node("b", "4"), node("c", 8), node("cpu", "0")], "5")
+    nodes._use(listing)
     assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, ("c",), 4)
     assert fabric_nodes.nodes_by_domain("nvidia") == {"d1": ["a"]}
     before = fabric_nodes.channel_coverage("nvidia")
@@ -64,7 +68,6 @@ async def test_b7_automatic_mode_compares_nodes_with_channels():
     assert fabric_nodes.nodes_by_domain("nvidia") == {"d2": ["a"]}
     unchanged = fabric_nodes.channel_coverage("nvidia") is before
     assert unchanged, "a node that joins a domain does not change the coverage"
-    assert [dict(node.metadata.labels) for node in node_cache] == [{"nvidia": "d2"}, {}, {}, {}]
     fabric_nodes._channel_caches["nvidia"].apply_event("ADDED", slice_("c", "9"))
     assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 4)
     node_cache.apply_event("MODIFIED", node("b", "8", "9"))

@@ -9,6 +9,7 @@ from grove.api.intents import Create, Target
 from grove.kube.errors import ApiStatus, KubeError, LostReply, api_error
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.engine.api_error_log import ApiErrorLog
+from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import ReplicaKey
 
 KEY = ReplicaKey("n", "wl", 0)
@@ -38,9 +39,9 @@ def api_answer(code: int, reason: str, message: str = "no") -> KubeError:
     ],
 )
 def test_rejection_is_logged_once(error: KubeError, logged: int) -> None:
-    error_log = ApiErrorLog()
+    error_log, state = ApiErrorLog(), KeyState()
     with capture_logs() as logs:
         for _ in range(3):
-            error_log.record(KEY, outcome(error))
+            error_log.record(KEY, state, outcome(error))
     assert [line["event"] for line in logs] == ["write rejected"] * logged
     assert all(error.status.message in line["reason"] for line in logs)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api.intents import Create, Delete, Patch, Target
+from grove.api.intents import Create, Delete, ObjectRef, Patch, Target
 from grove.api.meta import ObjectMeta
 from grove.api.types.podclique import PodCliqueStatus
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
@@ -14,10 +14,12 @@ from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.engine.errors import PassErrors, collect_errors, complete_status, unfinished
 from grove.plan.model import StatusUpdate, UserError
 
+CLIQUE_REF = ObjectRef("grove.io/v1alpha1", "PodClique", "w-0-a", "default")
+GROUP_REF = ObjectRef("grove.io/v1alpha1", "PodCliqueScalingGroup", "w-0-x", "default")
+
 
 def rejected_pod(pod: str, why: str) -> Result:
-    metadata = {"name": pod, "ownerReferences": [{"name": "w-0-a"}]}
-    intent = Create(Target("v1", "Pod", pod, "default"), {"metadata": metadata})
+    intent = Create(Target("v1", "Pod", pod, "default"), {}, regarding=CLIQUE_REF)
     return Result(intent, IntentState.FAILED, pod, error=RuntimeError(f'pods "{pod}" is forbidden: {why}'))
 
 
@@ -38,9 +40,9 @@ def test_different_causes_are_different_errors():
     assert len(found.of_children["PodClique", "w-0-a"]) == 2
 
 
-def rejected_claim(name: str, why: str, kind: str = "PodClique", owner: str = "w-0-a") -> Result:
-    metadata = {"name": name, "ownerReferences": [{"kind": kind, "name": owner}]}
-    intent = Create(Target("resource.k8s.io/v1", "ResourceClaim", name, "default"), {"metadata": metadata})
+def rejected_claim(name: str, why: str, owner: ObjectRef | None = CLIQUE_REF) -> Result:
+    target = Target("resource.k8s.io/v1", "ResourceClaim", name, "default")
+    intent = Create(target, {}, regarding=owner)
     return Result(
         intent, IntentState.FAILED, name, error=RuntimeError(f'claims "{name}" is forbidden: {why}')
     )
@@ -57,8 +59,7 @@ def test_same_claim_errors_name_first_claim():
 
 
 def test_claim_error_is_reported_on_claim_owner():
-    kinds = ("PodCliqueSet", "PodCliqueScalingGroup")
-    of_set, of_group = (rejected_claim("w-0-t", "quota", kind, "w-0-x") for kind in kinds)
+    of_set, of_group = (rejected_claim("w-0-t", "quota", owner) for owner in (None, GROUP_REF))
     found = collect_errors(Outcome((of_set, of_group)), now=0.0)
     assert [error.code for error in found.of_set] == ["ERR_SYNC_PCS_RESOURCE_CLAIM"]
     (error,) = found.of_children["PodCliqueScalingGroup", "w-0-x"]
@@ -66,8 +67,8 @@ def test_claim_error_is_reported_on_claim_owner():
 
 
 def test_user_error_is_reported_on_named_object_or_set():
-    of_group = UserError("", "CODE", "three", group="w-0-x")
-    user_errors = (UserError("w-0-a", "CODE", "one"), UserError("", "CODE", "two"), of_group)
+    of_group = UserError("CODE", "three", GROUP_REF)
+    user_errors = (UserError("CODE", "one", CLIQUE_REF), UserError("CODE", "two"), of_group)
     found = collect_errors(Outcome(()), 0.0, user_errors)
     (on_clique,), (on_set,) = found.of_children["PodClique", "w-0-a"], found.of_set
     (on_group,) = found.of_children["PodCliqueScalingGroup", "w-0-x"]
@@ -91,7 +92,7 @@ def test_user_error_is_reported_on_named_object_or_set():
             "ERR_REMOVE_POD_SCHEDULING_GATE",
         ),
         (Patch(Target("v1", "Pod", "w-0-a-bcdfg", "default"), {"metadata": {}}), "ERR_SYNC_POD"),
-        (Delete(Target("v1", "Pod", "w-0-a-bcdfg", "default"), uid="1"), "ERR_DELETE_POD"),
+        (Delete(Target("v1", "Pod", "w-0-a-bcdfg", "default"), regarding=CLIQUE_REF), "ERR_DELETE_POD"),
         (Create(Target("v1", "ServiceAccount", "w", "default"), {}), "ERR_CREATE_SERVICEACCOUNT"),
     ],
 )
@@ -132,7 +133,7 @@ CLIQUE, GROUP = PodCliqueStatus(observed_generation=1), PodCliqueScalingGroupSta
             "PodCliqueScalingGroup",
             "w-0-x",
             GROUP,
-            (rejected_claim("t", "quota", "PodCliqueScalingGroup", "w-0-x"),),
+            (rejected_claim("t", "quota", GROUP_REF),),
             1,
         ),
     ],

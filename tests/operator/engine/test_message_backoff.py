@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from grove.operator.engine.message_backoff import MessageBackoff
 
 
-def recorded(backoff: MessageBackoff[str], times: list[float]) -> list[float]:
+def recorded(backoff: MessageBackoff, times: list[float]) -> list[float]:
     """At which of these times a message is used, if one arrives at each."""
     used = []
     for now in times:
-        if backoff.due_at("key", now) <= now:
-            backoff.record("key", now)
+        if backoff.due_at(now) <= now:
+            backoff.record(now)
             used.append(now)
     return used
 
@@ -33,10 +33,7 @@ def test_two_quiet_minutes_reset_backoff():
 
 def test_due_at_is_stable_until_recorded():
     backoff = MessageBackoff()
-    assert {backoff.due_at("key", now) for now in (10.0, 10.5, 11.9, 12.0, 13.0)} == {12.0}
-    assert backoff.due_at("other", 13.0) == 15.0
-    backoff.forget("key")
-    assert backoff.due_at("key", 13.0) == 15.0
+    assert {backoff.due_at(now) for now in (10.0, 10.5, 11.9, 12.0, 13.0)} == {12.0}
 
 
 @given(st.lists(st.floats(0.0, 10_000.0), max_size=200))
@@ -45,4 +42,4 @@ def test_any_message_times_respect_pause_bounds(times):
     used = recorded(backoff := MessageBackoff(), times)
     assert all(later - earlier > 1.99 for earlier, later in pairwise(used))
     if times:
-        assert backoff.due_at("key", times[-1]) <= times[-1] + 60.0
+        assert backoff.due_at(times[-1]) <= times[-1] + 60.0

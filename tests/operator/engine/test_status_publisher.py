@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Hashable
+
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +16,7 @@ from grove.api.types.podclique import PodCliqueStatus
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podcliqueset import PodCliqueSetStatus
 from grove.api.types.podgang import GangPhase, PodGangStatus
-from grove.operator.engine.status_publisher import StatusPublisher, status_writes
+from grove.operator.engine.status_publisher import PendingStatuses, StatusPublisher, status_writes
 from grove.plan.model import StatusUpdate
 
 TARGET = Target("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns")
@@ -34,12 +37,30 @@ def status_update(current: PodCliqueStatus, desired: PodCliqueStatus) -> StatusU
     return StatusUpdate(TARGET, current, desired)
 
 
+class Publisher:
+    """A publisher with the pending statuses of all keys."""
+
+    def __init__(self) -> None:
+        self._publisher: StatusPublisher[Hashable] = StatusPublisher()
+        self._pending: defaultdict[Hashable, PendingStatuses] = defaultdict(PendingStatuses)
+        self.release, self.end_pass = self._publisher.release, self._publisher.end_pass
+
+    def due_updates(self, key: Hashable, updates: tuple[StatusUpdate, ...], now: float, *, busy: bool):
+        return self._publisher.due_updates(key, self._pending[key], updates, now, busy=busy)
+
+    def defer(self, key: Hashable) -> None:
+        self._publisher.defer(key, self._pending[key])
+
+    def forget(self, key: Hashable) -> None:
+        self._publisher.forget(key, self._pending.pop(key))
+
+
 @pytest.fixture
-def publisher() -> StatusPublisher[str]:
-    return StatusPublisher()
+def publisher() -> Publisher:
+    return Publisher()
 
 
-def due_after(publisher: StatusPublisher[str], found: StatusUpdate, now: float, *, busy: bool = False):
+def due_after(publisher: Publisher, found: StatusUpdate, now: float, *, busy: bool = False):
     due, later = publisher.due_updates("key", (found,), now, busy=busy)
     return bool(due), later
 
@@ -64,7 +85,7 @@ def test_changing_status_is_due_after_two_seconds(publisher) -> None:
     assert due_after(publisher, status_update(status(0), status(9)), 2.0) == (True, None)
 
 
-def many_pending(publisher: StatusPublisher[str], size: int, now: float = 0.0) -> list[str]:
+def many_pending(publisher: Publisher, size: int, now: float = 0.0) -> list[str]:
     keys = [f"other-{number}" for number in range(size)]
     for key in keys:
         publisher.due_updates(key, (status_update(status(0), status(1)),), now, busy=False)

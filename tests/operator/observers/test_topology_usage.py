@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+from grove import timing
 from grove.api.meta import ObjectMeta
-from grove.api.types.kubernetes_objects import PartialObjectMetadata
-from grove.operator.caches.nodes import Nodes, _NodeLabelCache
+from grove.api.types.kubernetes_objects import Node
+from grove.kube.cache.cache import Cache
+from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
-from grove.operator.observers.topology_usage import UPDATE_DELAY, TopologyUsageObserver
+from grove.operator.observers.topology_usage import TopologyUsageObserver
+from grove.operator.watches.table import register
+from grove.operator.watches.topologies import topology_watches
 from tests.plan.builders import a_set, read_set
 from tests.schedulers.builders import cluster_topology
 from tests.topology.builders import packed
@@ -17,10 +21,8 @@ from tests.topology.builders import packed
 RACKS = cluster_topology("zone", "rack", name="racks")
 
 
-def node(name: str, version: str, **labels: str) -> PartialObjectMetadata:
-    return PartialObjectMetadata(
-        ObjectMeta(name, uid=name, resource_version=version, labels=labels, annotations={"a": "b"})
-    )
+def node(name: str, version: str, **labels: str) -> Node:
+    return Node(ObjectMeta(name, uid=name, resource_version=version, labels=labels))
 
 
 class TopologyUsageRun:
@@ -29,25 +31,24 @@ class TopologyUsageRun:
     def __init__(self) -> None:
         self.caches, self.nodes = Caches(), Nodes()
         self.enqueued: list[tuple[TopologyKey, float]] = []
-        self.usage = TopologyUsageObserver(
-            self.caches, self.nodes, lambda key, at: self.enqueued.append((key, at))
-        )
+        self.usage = TopologyUsageObserver(self.caches, self.nodes)
         self.caches.topologies.apply_event("ADDED", RACKS)
+        watches = topology_watches(self.caches, self.nodes)
+        register(watches, lambda key, at=0.0: self.enqueued.append((key, at)))
+        self.enqueued.clear()
 
-    def list_nodes(self) -> _NodeLabelCache:
-        """A synced cache of nodes with the required labels."""
-        cache = self.nodes._cache = _NodeLabelCache(self.nodes._keys)
-        cache.subscribe(self.nodes._changed)
-        return cache
+    def list_nodes(self) -> Cache[Node]:
+        """A cache of nodes with the required labels."""
+        listing = self.nodes._new_list()
+        self.nodes._use(listing)
+        return listing.cache
 
 
-async def test_only_required_node_labels_are_kept_and_notify():
+async def test_change_of_level_label_enqueues_topology():
     run = TopologyUsageRun()
     assert run.usage.of(RACKS).nodes is None
     cache = run.list_nodes()
     cache.replace([node("a", "1", zone="z", rack="r", other="x")], "1")
-    (kept,) = cache
-    assert (kept.metadata.labels, kept.metadata.annotations) == ({"zone": "z", "rack": "r"}, {})
     assert run.usage.of(RACKS).nodes == ({"zone": "z", "rack": "r"},)
     run.enqueued.clear()
     cache.apply_event("MODIFIED", node("a", "2", zone="z", rack="r", other="y"))
@@ -55,7 +56,7 @@ async def test_only_required_node_labels_are_kept_and_notify():
     cache.apply_event("MODIFIED", node("a", "3", zone="z", rack="q"))
     ((key, at),) = run.enqueued
     assert key == TopologyKey("racks")
-    assert at > asyncio.get_running_loop().time() + UPDATE_DELAY / 2
+    assert at > asyncio.get_running_loop().time() + timing.TOPOLOGY_USAGE_DELAY / 2
     other = cluster_topology("zone", "block", name="other")
     assert run.usage.of(other).nodes is None, "a label that was not kept is not known"
 

@@ -12,13 +12,11 @@ from grove.api.types.kubernetes_objects import PartialObjectMetadata
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podgang import PodGang
-from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import ReplicaKey, SetKey
 from grove.operator.observers.workload import Observer
-from grove.operator.reconcilers.relabel import restore_labels
 from grove.operator.watches.enqueue_slices import replicas
-from grove.plan.desired.shared_claims import ClaimObjects
+from grove.plan.snapshot import ClaimObjects
 from tests.plan.builders import a_clique, a_pod, a_set, read_set
 
 KEY = ReplicaKey("ns", "wl", 0)
@@ -50,6 +48,12 @@ def caches() -> Caches:
     return caches
 
 
+def lost_pods(observer: Observer) -> list[str]:
+    snapshot = observer.replica(KEY)
+    assert snapshot is not None
+    return [pod.metadata.name for pod in snapshot.lost_pods]
+
+
 def deleted_pods(observer: Observer) -> frozenset[str]:
     snapshot = observer.replica(KEY)
     assert snapshot is not None
@@ -60,45 +64,23 @@ def test_terminated_pod_is_deleted(caches):
     observer = Observer(caches)
     caches.pods.apply_event("MODIFIED", a_member(version=4, terminating=True))
     caches.pods.apply_event("DELETED", a_member(version=5, terminating=True))
-    assert observer.lost_pods(KEY) == []
+    assert lost_pods(observer) == []
     assert deleted_pods(observer) == {"p"}
 
 
 def test_pod_gone_without_terminating_is_lost(caches):
     observer = Observer(caches)
     caches.pods.apply_event("DELETED", a_member(version=4))
-    (lost,) = observer.lost_pods(KEY)
-    assert lost.metadata.name == "p"
+    assert lost_pods(observer) == ["p"]
     assert deleted_pods(observer) == frozenset()
-
-
-def test_restore_labels_patches_by_name_and_uid():
-    patch = restore_labels(a_member())
-    assert (patch.target.kind, patch.target.name) == ("Pod", "p")
-    assert patch.body == {"metadata": {"uid": "uid-p", "labels": LABELS}}
 
 
 def test_lost_pod_found_again_is_a_member(caches):
     observer = Observer(caches)
     caches.pods.apply_event("DELETED", a_member(version=4))
     caches.pods.apply_reply(a_member(version=5))
-    assert observer.lost_pods(KEY) == []
+    assert lost_pods(observer) == []
     assert deleted_pods(observer) == frozenset()
-
-
-def test_lost_pod_not_found_is_deleted(caches):
-    observer = Observer(caches)
-    caches.pods.apply_event("DELETED", a_member(version=4))
-    observer.resolve_lost_pods(KEY, Outcome((Result(restore_labels(a_member()), IntentState.CONFLICT, "p"),)))
-    assert observer.lost_pods(KEY) == []
-    assert deleted_pods(observer) == {"p"}
-
-
-def test_lost_pod_stays_lost_while_patch_fails(caches):
-    observer = Observer(caches)
-    caches.pods.apply_event("DELETED", a_member(version=4))
-    observer.resolve_lost_pods(KEY, Outcome((Result(restore_labels(a_member()), IntentState.FAILED, "p"),)))
-    assert len(observer.lost_pods(KEY)) == 1
 
 
 def test_lost_pod_without_reference_is_forgotten(caches):
@@ -107,7 +89,7 @@ def test_lost_pod_without_reference_is_forgotten(caches):
         "MODIFIED", replace(gang := a_gang(), metadata=replace(gang.metadata, resource_version="9"))
     )
     caches.pods.apply_event("DELETED", a_member(version=4))
-    assert observer.lost_pods(KEY) == []
+    assert lost_pods(observer) == []
     assert deleted_pods(observer) == frozenset()
 
 

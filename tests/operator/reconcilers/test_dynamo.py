@@ -1,9 +1,8 @@
-"""DynamoGraphDeployments: the conflict with Dynamo's own operator, event mapping and snapshots."""
+"""DynamoGraphDeployments: the conflict with Dynamo's own operator, and snapshots."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -14,23 +13,24 @@ from grove.api.configuration.types import Dynamo, OperatorConfiguration
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
-from grove.dynamo.api.kueue_topology import KueueTopology
 from grove.dynamo.api.pull_secret import PullSecret
-from grove.dynamo.api.status import GraphStatus
-from grove.dynamo.snapshot import StoredGraph
+from grove.dynamo.reconcile.planner import plan_graph
 from grove.kube.client.client import Client
+from grove.kube.client.resource import SERVICES
 from grove.kube.client.transport import Request, Response
+from grove.kube.client.undecodable import Undecodable
 from grove.kube.errors import ConfigError
 from grove.kube.testing.virtual_time import run_in_virtual_time
-from grove.operator.caches.dynamo import GraphCaches, GraphKey
+from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_conflict
+from grove.operator.engine.key_state import KeyStates
+from grove.operator.keys import GraphKey
 from grove.operator.observers import ssh_keys
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.process import reject_dynamo_operator
 from grove.operator.reconcilers.dynamo import _checked_conflict
-from grove.operator.watches.dynamo import register_handlers
 from grove.plan.desired.template_hash import template_hash
 from tests.dynamo.builders import component, deployment
 from tests.dynamo.reconcile.test_planner import done
@@ -76,84 +76,14 @@ async def test_ssh_key_pair_has_openssh_format():
     assert key.public_key().public_bytes(encoding, form).decode() == public.strip()
 
 
-def test_status_of_other_writer_enqueues_deployment():
-    graph_caches, keys = GraphCaches(), set()
-
-    def written(version: str) -> StoredGraph:
-        return StoredGraph(ObjectMeta("g", "ns", "u", version), status=GraphStatus(state=version))
-
-    graph_caches.graphs.apply_event("ADDED", written("1"))
-    register_handlers(Caches(), graph_caches, Nodes(), keys.add)
-    for version, ours in (("2", False), ("3", True)):
-        keys.clear()
-        if ours:
-            graph_caches.graphs.apply_reply(written(version))
-        graph_caches.graphs.apply_event("MODIFIED", written(version))
-        assert keys == (set() if ours else {GraphKey("ns", "g")})
-
-
-def test_changed_pull_secret_enqueues_deployments():
-    graph_caches, keys = GraphCaches(pull_secrets=True), set()
-    assert graph_caches.secrets is not None
-    for namespace in ("ns", "elsewhere"):
-        graph_caches.graphs.apply_event("ADDED", StoredGraph(ObjectMeta("g", namespace, namespace, "1")))
-    register_handlers(Caches(), graph_caches, Nodes(), keys.add)
-
-    def enqueued(kind: str, version: str, *registries: str) -> set[GraphKey]:
-        keys.clear()
-        meta = ObjectMeta("s", "ns", "u", version)
-        graph_caches.secrets.apply_event(kind, PullSecret(meta, registries=frozenset(registries)))
-        return set(keys)
-
-    assert graph_caches.registries("ns") is None, "not synced"
-    graph_caches.secrets.replace((), "1")
-    assert graph_caches.registries("ns") == {}
-    assert enqueued("ADDED", "2", "nvcr.io") == {GraphKey("ns", "g")}
-    assert graph_caches.registries("ns") == {"s": {"nvcr.io"}}
-    assert enqueued("MODIFIED", "3", "nvcr.io") == set()
-    assert enqueued("MODIFIED", "4", "quay.io") == {GraphKey("ns", "g")}
-    assert enqueued("DELETED", "5", "quay.io") == set()
-    assert graph_caches.registries("ns") == {}
-
-
 async def test_unsynced_secrets_do_not_block_deployments(monkeypatch):
     graph_caches = GraphCaches(pull_secrets=True)
-    monkeypatch.setattr("grove.operator.caches.dynamo._SECRETS_TIMEOUT", 0.0)
+    monkeypatch.setattr("grove.timing.SECRETS_SYNC_TIMEOUT", 0.0)
     for cache in graph_caches.all:
         cache.replace((), "1")
     await graph_caches.synced()
     assert graph_caches.secrets not in graph_caches.all, "Secrets that are written are not cached"
     assert graph_caches.secrets in graph_caches.watched
-
-
-def test_kueue_topology_enqueues_deployments_without_grove():
-    graph_caches, keys = GraphCaches(kueue=True), set()
-    assert graph_caches.kueue is not None
-    for name, provider in (("mine", "grove"), ("theirs", "component")):
-        meta = ObjectMeta(name, "ns", name, "1", annotations={"nvidia.com/workload-provider": provider})
-        graph_caches.graphs.apply_event("ADDED", StoredGraph(meta))
-    register_handlers(Caches(), graph_caches, Nodes(), keys.add)
-
-    def enqueued(act: Callable[[], None]) -> bool:
-        keys.clear()
-        act()
-        assert keys <= {GraphKey("ns", "theirs")}
-        return bool(keys)
-
-    def applied(kind: str, version: str, *labels: str) -> bool:
-        body = {"metadata": {"name": "dc", "resourceVersion": version}}
-        body["spec"] = {"levels": [{"nodeLabel": label} for label in labels]}
-        return enqueued(lambda: graph_caches.kueue.apply_event(kind, msgspec.convert(body, KueueTopology)))
-
-    assert graph_caches.kueue_topologies is None
-    assert enqueued(graph_caches.kueue.clear), "it is not served"
-    assert graph_caches.kueue_topologies == {}
-    assert enqueued(lambda: graph_caches.kueue.replace((), "1")), "it is served by now"
-    assert applied("ADDED", "2", "zone", "rack")
-    assert graph_caches.kueue_topologies == {"dc": ("zone", "rack")}
-    assert not applied("MODIFIED", "3", "zone", "rack")
-    assert applied("MODIFIED", "4", "zone")
-    assert applied("DELETED", "5", "zone")
 
 
 @pytest.mark.parametrize(
@@ -178,12 +108,16 @@ async def test_component_started_if_pod_of_latest_template_runs(phase, latest, s
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": about, "resourceVersion": "1"}}
     caches.pods.apply_event("ADDED", msgspec.convert({**pod, "status": {"phase": phase}}, Pod))
     stored = plan_snapshot(deployment(component())).stored
-    observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), {GraphKey("ns", "app"): "app"})
+    assert stored is not None
+    graph_caches.graphs.apply_event(
+        "ADDED", replace(stored, metadata=replace(stored.metadata, resource_version="1"))
+    )
+    observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), KeyStates())
     graph_caches.secrets.replace((), "1")
-    assert (await observer.of(GraphKey("ns", "app"), stored)).started == set(), "there is no new Secret"
+    assert (await observer.observe(GraphKey("ns", "app"))).started == set(), "there is no new Secret"
     secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))
     graph_caches.secrets.apply_event("ADDED", secret)
-    snapshot = await observer.of(GraphKey("ns", "app"), stored)
+    snapshot = await observer.observe(GraphKey("ns", "app"))
     assert snapshot.started == started
     assert snapshot.pull_secrets == {"s": {"docker.io"}}
 
@@ -194,8 +128,8 @@ def test_conflict_check_is_retried_until_the_server_answers():
     assert run_in_virtual_time(_checked_conflict(client)) == ""
 
 
-@pytest.mark.parametrize("deleted", [True, False])
-async def test_set_is_deleted_only_with_its_deployment(deleted):
+@pytest.mark.parametrize("why", ["deleted", "not served", "undecodable"])
+async def test_set_is_deleted_only_with_its_deployment(why):
     """While the kind is not served, deployments may exist although none is in the cache."""
     upgraded, requests = Upgraded(recordings.load("0.1.0/dynamo")), []
 
@@ -204,11 +138,47 @@ async def test_set_is_deleted_only_with_its_deployment(deleted):
         return refused(403, "Forbidden")
 
     assert upgraded.graphs is not None
-    reconciler = upgraded.graph_reconciler(StubTransport(refuse, lambda _: 0.0))
-    (stored,) = upgraded.graphs.graphs
-    if deleted:
-        upgraded.graphs.graphs.apply_event("DELETED", stored)
+    upgraded.add_graphs(StubTransport(refuse, lambda _: 0.0))
+    graphs = upgraded.graphs.graphs
+    (stored,) = graphs
+    key = GraphKey(stored.metadata.namespace, stored.metadata.name)
+    if why == "not served":
+        graphs.clear()
     else:
-        upgraded.graphs.graphs.clear()
-    await reconciler._reconcile(GraphKey(stored.metadata.namespace, stored.metadata.name))
-    assert requests == (["delete"] if deleted else [])
+        graphs.apply_event("DELETED", stored)
+    if why == "undecodable":
+        version = replace(stored.metadata, resource_version="9")
+        graphs.apply_undecodable("ADDED", Undecodable("spec: expected an object", version))
+    await upgraded.controller.engine.reconcile(key)
+    assert requests == (["delete"] if why == "deleted" else [])
+
+
+def test_failed_write_is_reported_without_second_plan(monkeypatch):
+    sent, plans = [], []
+
+    def refuse(request: Request) -> Response:
+        sent.append((request.verb, str(request.body)))
+        return refused(403, "Forbidden")
+
+    def counted(*args):
+        plans.append(plan_graph(*args))
+        return plans[-1]
+
+    async def two_passes() -> None:
+        upgraded = Upgraded(recordings.load("0.1.0/dynamo"))
+        assert upgraded.graphs is not None
+        (stored,) = upgraded.graphs.graphs
+        services = upgraded.graphs.children[SERVICES]
+        services.apply_event("DELETED", next(iter(services)))
+        upgraded.add_graphs(StubTransport(refuse, lambda _: 0.0))
+        for _ in range(2):
+            await upgraded.controller.engine.reconcile(
+                GraphKey(stored.metadata.namespace, stored.metadata.name)
+            )
+            await asyncio.sleep(1)  # until the status is due
+
+    monkeypatch.setattr("grove.operator.reconcilers.dynamo.plan_graph", counted)
+    run_in_virtual_time(two_passes())
+    assert [verb for verb, _ in sent] == ["create", "create", "patch"]
+    assert "failed_to_reconcile_the_resources" in sent[-1][1]
+    assert len(plans) == 2, "one for each pass"

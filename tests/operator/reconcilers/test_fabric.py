@@ -2,69 +2,79 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from grove.api.intents import EventRecord
 from grove.kube.errors import ApiStatus, Forbidden, StatusCause, StatusDetails
+from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.caches.registry import Caches
-from grove.operator.keys import DomainKey, SetKey
-from grove.operator.reconcilers.fabric import FabricReconciler
+from grove.operator.engine.engine import Engine
+from grove.operator.keys import DomainKey, Key, SetKey
+from grove.operator.observers.fabric import FabricLookup
+from grove.operator.reconcilers.fabric import DomainReconciler
 from tests.fabrics.builders import BOTH, a_set, clique
+from tests.kube.executor.stub_transport import StubTransport, refused
 
 KEY = DomainKey("nvidia", "ns", "inference-0")
-
-
-class Executor:
-    """Every write ends in the state that the test sets."""
-
-    def __init__(self, state: IntentState, error: Exception | None = None) -> None:
-        self.state, self.error = state, error
-
-    async def execute(self, key, intents) -> Outcome:
-        return Outcome(tuple(Result(intent, self.state, error=self.error) for intent in intents))
-
-
-def fabric_reconciler(executor, emitted):
-    caches = Caches(fabrics=BOTH)
-    caches.sets.replace([a_set(clique("worker"), auto="enabled")], "1")
-    caches.domains["nvidia"].replace([], "1")
-    return FabricReconciler(caches, executor, emitted.append, lambda: 7.0)
-
-
 ENDING = Forbidden(
     "create",
     ApiStatus(code=403, details=StatusDetails(causes=(StatusCause(reason="NamespaceTerminating"),))),
 )
 
 
+class DomainRun:
+    """Passes over a domain that is to be created; every write ends in the given state."""
+
+    def __init__(self, state: IntentState, error: Exception | None = None) -> None:
+        self.state, self.error = state, error
+        self.emitted: list[EventRecord] = []
+        self.sets: list[Key] = []
+        caches = Caches(fabrics=BOTH)
+        caches.sets.replace([a_set(clique("worker"), auto="enabled")], "1")
+        caches.domains["nvidia"].replace([], "1")
+        executor = Executor(StubTransport(lambda _: refused(403, "Forbidden")), ())
+        executor.execute = self.execute  # type: ignore[method-assign]
+        self.engine = Engine(executor, self.emitted.append, clock=lambda: 7.0)
+        self.domains = DomainReconciler(FabricLookup(caches), self.engine.states, self.sets.append)
+        self.engine.add(DomainKey, self.domains)
+
+    async def execute(self, intents: Any, _progress: object) -> Outcome:
+        return Outcome(tuple(Result(intent, self.state, error=self.error) for intent in intents))
+
+
 @pytest.mark.parametrize(
-    ("state", "error", "well", "again", "events"),
+    ("state", "error", "again", "events"),
     [
-        (IntentState.DONE, None, True, 7.0, ["ComputeDomainCreated"]),
-        (IntentState.WAITING, None, True, None, []),
-        (IntentState.CONFLICT, None, False, None, []),
-        (IntentState.FAILED, ValueError("no"), False, None, ["ComputeDomainFailed"]),
-        (IntentState.FAILED, ENDING, True, None, []),
+        (IntentState.DONE, None, "now", ["ComputeDomainCreated"]),
+        (IntentState.WAITING, None, "", []),
+        (IntentState.CONFLICT, None, "retry", []),
+        (IntentState.FAILED, ValueError("no"), "retry", ["ComputeDomainFailed"]),
+        (IntentState.FAILED, ENDING, "", []),
     ],
 )
-async def test_domain_write_result_decides_requeue_and_events(state, error, well, again, events):
-    emitted, enqueued = [], []
-    found = fabric_reconciler(Executor(state, error), emitted)
-    found.register_handlers(lambda key, *_: enqueued.append(key))
-    enqueued.clear()
-    assert await found.reconcile(KEY) == (well, again)
-    assert [event.reason for event in emitted] == events
+async def test_domain_write_result_decides_requeue_and_events(state, error, again, events):
+    run = DomainRun(state, error)
+    requeued = []
+    run.engine.queue.enqueue = lambda key, at, *, failed=False: requeued.append((at is not None, failed))
+    await run.engine.reconcile(KEY)
+    assert requeued == [{"now": (True, False), "retry": (False, True), "": (False, False)}[again]]
+    assert [event.reason for event in run.emitted] == events
     if "ComputeDomainFailed" in events:
-        assert emitted[0].note == "Failed to create ComputeDomain for replica 0: no"
-    assert (SetKey("ns", "inference") in enqueued) is ("ComputeDomainFailed" in events)
+        assert run.emitted[0].note == "Failed to create ComputeDomain for replica 0: no"
+        assert run.sets == [SetKey("ns", "inference")]
 
 
-async def test_failed_domain_is_observed_with_its_error():
-    emitted = []
-    found = fabric_reconciler(Executor(IntentState.FAILED, ValueError("no")), emitted)
+async def test_failed_domain_is_reported_to_its_set():
+    run = DomainRun(IntentState.FAILED, ValueError("no"))
     for _ in range(2):
-        await found.reconcile(KEY)
-    (note,) = [
-        note for note in found.domain_observations(a_set(clique("worker"), auto="enabled")) if note.failure
+        await run.engine.reconcile(KEY)
+    (failed,) = [
+        domain
+        for domain in run.domains.of_set(a_set(clique("worker"), auto="enabled"))
+        if domain.report.failure
     ]
-    assert (note.name, note.failure.code) == ("inference-0", "ERR_SYNC_COMPUTEDOMAIN")
+    assert (failed.name, failed.report.failure.code) == ("inference-0", "ERR_SYNC_COMPUTEDOMAIN")
+    assert run.sets == [SetKey("ns", "inference")], "the second pass has the same error"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from grove import timing
+from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import ReplicaKey, SetKey
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.plan.model import Plan
-from grove.plan.scale_in import POD_TERMINATION_WAIT, plan_scale_in
+from grove.plan.scale_in import has_objects, plan_scale_in
 from grove.plan.snapshot import Snapshot
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
@@ -43,18 +45,24 @@ def running(replicas: int) -> Simulator:
 
 def recorded(tracker: ScaleInTracker, sim: Simulator, *indices: int) -> list[bool]:
     """Whether the set is enqueued when each of these replicas is recorded."""
-    return [tracker.record(ReplicaKey(*KEY, index), sim.snapshot(index)) for index in indices]
+    enqueued = []
+    for index in indices:
+        key, snapshot = ReplicaKey(*KEY, index), sim.snapshot(index)
+        surplus = snapshot.workload.metadata.deletion_timestamp is None
+        gone = surplus and not has_objects(snapshot)
+        enqueued.append(tracker.record_gone(key) if gone else tracker.record(key, snapshot))
+    return enqueued
 
 
 def test_scale_in_enqueues_set_when_last_pod_is_gone() -> None:
     sim = running(3)
-    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim), KeyStates())  # type: ignore[arg-type]
     assert not plan(tracker, sim).intents
     sim.scale("PodCliqueSet", "wl", 1)
     assert recorded(tracker, sim, 1, 2) == [True, True], "there is something to do"
     sim.execute(plan(tracker, sim))
     assert recorded(tracker, sim, 1, 2) == [False, False], "pods are terminating"
-    assert plan(tracker, sim).requeue_at == sim.now + POD_TERMINATION_WAIT
+    assert plan(tracker, sim).requeue_at == sim.now + timing.SCALE_IN_POD_WAIT
     actors.finish_terminating(sim, sim.pods("wl-1-a"))
     assert recorded(tracker, sim, 1) == [False], "pods of the other replica are still terminating"
     actors.finish_terminating(sim)
@@ -66,7 +74,7 @@ def test_scale_in_enqueues_set_when_last_pod_is_gone() -> None:
 
 def test_replica_scaled_out_again_does_not_block_scale_in() -> None:
     sim = running(3)
-    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim), KeyStates())  # type: ignore[arg-type]
     sim.scale("PodCliqueSet", "wl", 1)
     recorded(tracker, sim, 1, 2)
     sim.scale("PodCliqueSet", "wl", 2)
@@ -78,7 +86,7 @@ def test_replica_scaled_out_again_does_not_block_scale_in() -> None:
 
 def test_deleted_set_is_enqueued_when_last_pod_is_gone() -> None:
     sim = running(2)
-    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim), KeyStates())  # type: ignore[arg-type]
     sim.api.delete("PodCliqueSet", "wl")
     assert recorded(tracker, sim, 0, 1) == [False, False], "the set is enqueued by its own deletion"
     for pod in sim.pods():
@@ -91,7 +99,7 @@ def test_deleted_set_is_enqueued_when_last_pod_is_gone() -> None:
 
 def test_surplus_replica_without_objects_is_not_tracked() -> None:
     sim = running(2)
-    tracker = ScaleInTracker(SimulatorObserver(sim))  # type: ignore[arg-type]
+    tracker = ScaleInTracker(SimulatorObserver(sim), KeyStates())  # type: ignore[arg-type]
     sim.scale("PodCliqueSet", "wl", 1)
     assert recorded(tracker, sim, 2, 3, 40_000) == [False] * 3
     assert recorded(tracker, sim, 1) == [True]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from grove import timing
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey
-from grove.operator.watches.enqueue_slices import SLICE, SlicedEnqueuer, replicas
+from grove.operator.watches.enqueue_slices import SlicedEnqueuer, replicas
 from tests.plan.builders import a_set, read_set
 
 SET = SetKey("ns", "wl")
@@ -21,31 +22,36 @@ def keys(count: int) -> Iterator[Key | None]:
 
 async def test_few_keys_are_enqueued_at_once():
     enqueued: list[Key] = []
-    SlicedEnqueuer(enqueued.append).start(SET, lambda: keys(SLICE - 1))
-    assert len(enqueued) == SLICE // 2 - 1
+    SlicedEnqueuer(enqueued.append).start(SET, lambda: keys(timing.FAN_OUT_SLICE - 1))
+    assert len(enqueued) == timing.FAN_OUT_SLICE // 2 - 1
 
 
 async def test_many_keys_are_enqueued_in_slices():
     enqueued: list[Key] = []
-    SlicedEnqueuer(enqueued.append).start(SET, lambda: keys(3 * SLICE + 2))
+    SlicedEnqueuer(enqueued.append).start(SET, lambda: keys(3 * timing.FAN_OUT_SLICE + 2))
     counts = [len(enqueued)]
-    while counts[-1] < 3 * SLICE // 2 + 1:
+    while counts[-1] < 3 * timing.FAN_OUT_SLICE // 2 + 1:
         await asyncio.sleep(0)
         counts.append(len(enqueued))
-    assert counts == [SLICE // 2, SLICE, 3 * SLICE // 2, 3 * SLICE // 2 + 1]
+    assert counts == [
+        timing.FAN_OUT_SLICE // 2,
+        timing.FAN_OUT_SLICE,
+        3 * timing.FAN_OUT_SLICE // 2,
+        3 * timing.FAN_OUT_SLICE // 2 + 1,
+    ]
 
 
 async def test_restart_during_slices_enqueues_keys_again():
     enqueued: list[Key] = []
     slices = SlicedEnqueuer(enqueued.append)
-    slices.start(SET, lambda: keys(2 * SLICE))
+    slices.start(SET, lambda: keys(2 * timing.FAN_OUT_SLICE))
     slices.start(SET, lambda: iter(()))
     slices.start(SET, lambda: keys(2))
     for _turn in range(4):
         await asyncio.sleep(0)
     assert enqueued[-1] == ReplicaKey("ns", "wl", 1)
     slices.start(SET, lambda: keys(2))
-    assert len(enqueued) == SLICE + 2, "no iteration is in progress"
+    assert len(enqueued) == timing.FAN_OUT_SLICE + 2, "no iteration is in progress"
 
 
 def test_set_above_limit_lists_existing_replicas_only():

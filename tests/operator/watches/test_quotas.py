@@ -16,8 +16,11 @@ from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.kube.testing.virtual_time import virtual_time
 from grove.kube.workqueue.queue import WorkQueue
 from grove.operator.engine.api_error_log import ApiErrorLog
+from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import Key, ReplicaKey
-from grove.operator.watches.quotas import QuotaWatch, freed
+from grove.operator.watches.quotas import freed, quota_watches
+from grove.operator.watches.table import register
+from tests.operator.watches.enqueued_keys import EnqueuedKeys
 
 KEY = ReplicaKey("n", "greedy", 0)
 
@@ -62,9 +65,10 @@ class QuotaRun:
         self.quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
         self.api_errors = ApiErrorLog()
         self.queue: WorkQueue[Key] = WorkQueue("test", self._work)
-        QuotaWatch(self.quotas, self.api_errors, self.queue)
+        watches = quota_watches(self.quotas, self.api_errors)
+        register(watches, self.queue.enqueue, self.queue.reset_backoff)
         self.quotas.apply_event("ADDED", quota(1))
-        self.api_errors.record(KEY, rejected(message))
+        self.api_errors.record(KEY, KeyState(), rejected(message))
         self.queue.start()
 
     async def _work(self, key: Key) -> None:
@@ -106,8 +110,20 @@ async def test_quota_enqueues_only_keys_that_exceeded_it() -> None:
     assert not await QuotaRun().apply(quota(2, used="5"))
     assert not await QuotaRun().apply(quota(2, hard="5", namespace="other"), kind="ADDED")
     run = QuotaRun()
-    run.api_errors.record(KEY, Outcome(()))
+    run.api_errors.record(KEY, KeyState(), Outcome(()))
     assert not await run.apply(quota(2, hard="5"))
     run = QuotaRun()
     run.api_errors.forget(KEY)
     assert not await run.apply(quota(2, hard="5"))
+
+
+async def test_only_raised_quota_resets_backoff() -> None:
+    quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
+    quotas.apply_event("ADDED", quota(1))
+    api_errors = ApiErrorLog()
+    api_errors.record(KEY, KeyState(), rejected("exceeded quota: few"))
+    keys = EnqueuedKeys(quota_watches(quotas, api_errors))
+    assert keys.after(quotas.apply_event, "MODIFIED", quota(2, used="3")).keys() == {KEY}
+    assert keys.reset == []
+    assert keys.after(quotas.apply_event, "MODIFIED", quota(3, hard="5")).keys() == {KEY}
+    assert keys.reset == [KEY]

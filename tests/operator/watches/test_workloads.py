@@ -24,8 +24,12 @@ from grove.api.types.kubernetes_objects import (
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.operator.caches.registry import Caches
+from grove.operator.engine.engine import busy_delay
+from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import Key, ReplicaKey, SetKey
-from grove.operator.watches.workloads import busy_delay, register_handlers
+from grove.operator.watches.table import register
+from grove.operator.watches.workloads import workload_watches
+from tests.operator.watches.enqueued_keys import EnqueuedKeys, changed
 from tests.plan.builders import a_set, read_set
 from tests.topology.builders import packed
 
@@ -42,9 +46,9 @@ def pod_of_replica(index: int) -> Pod:
 
 
 def enqueued(caches: Caches) -> set[Key]:
-    """The keys that the registration of the handlers enqueues, and all later ones."""
+    """The keys that the registration of the watches enqueues, and all later ones."""
     keys: set[Key] = set()
-    register_handlers(caches, keys.add)
+    register(workload_watches(caches, KeyStates()), keys.add)
     return keys
 
 
@@ -63,7 +67,7 @@ def test_pod_without_set_enqueues_replica():
 
 async def test_busy_delay_applies_to_new_pods_only():
     caches, times = Caches(), []
-    register_handlers(caches, lambda key, at=0.0: times.append(at), busy_delay=lambda: 60.0)
+    register(workload_watches(caches, KeyStates(), lambda: 60.0), lambda key, at=0.0: times.append(at))
     now = asyncio.get_running_loop().time()
     caches.pods.apply_event("ADDED", pod_of_replica(3))
     assert [at >= now + 60.0 for at in times] == [True]
@@ -76,7 +80,7 @@ async def test_deleted_pod_of_surplus_replica_enqueues_later():
     caches.sets.apply_event("ADDED", read_set(a_set("a:1", replicas=2)))
     for index in (1, 2):  # the second is surplus
         caches.pods.apply_event("ADDED", pod_of_replica(index))
-    register_handlers(caches, lambda key, at=0.0: times.append(at))
+    register(workload_watches(caches, KeyStates()), lambda key, at=0.0: times.append(at))
     times.clear()
     now = asyncio.get_running_loop().time()
     for index in (1, 2):
@@ -94,7 +98,7 @@ async def test_status_of_other_writer_enqueues_key():
     workload, clique = read_set(a_set("a:1")), a_clique("wl-0-a", 0)
     caches.sets.apply_event("ADDED", workload)
     caches.cliques.apply_event("ADDED", clique)
-    register_handlers(caches, lambda key, *_: keys.add(key))
+    register(workload_watches(caches, KeyStates()), lambda key, *_: keys.add(key))
     for version, ours in (("3", False), ("4", True), ("5", False)):
         keys.clear()
         for cache, found, count in (
@@ -116,7 +120,7 @@ async def test_status_of_object_without_labels_enqueues_nothing():
     stripped = msgspec.structs.replace(clique.metadata, labels=object_labels)
     lost = msgspec.structs.replace(clique, metadata=stripped)
     caches.cliques.apply_event("ADDED", lost)
-    register_handlers(caches, lambda key, *_: keys.add(key))
+    register(workload_watches(caches, KeyStates()), lambda key, *_: keys.add(key))
     keys.clear()
     later = msgspec.structs.replace(stripped, resource_version="3")
     status = msgspec.structs.replace(lost.status, ready_replicas=7)
@@ -252,3 +256,32 @@ def test_claims_synced_enqueues_sets_with_shared_claims():
     keys.clear()
     caches.claims.replace((), "9")
     assert keys == {SET_KEY, replica(0)}
+
+
+async def test_rows_of_workloads_enqueue_with_their_delays():
+    caches = Caches()
+    caches.sets.apply_event("ADDED", workload := read_set(a_set("a:1")))
+    keys = EnqueuedKeys(workload_watches(caches, KeyStates(), lambda: 3.0))
+    (role, service), clique = (PartialObjectMetadata(pod_of_replica(0).metadata),) * 2, a_clique("wl-0-a", 0)
+    both = {SET_KEY: 0.0, replica(0): 0.0}
+    terminating = {"deletion_timestamp": "2026-01-01T00:00:00Z"}
+    rows = [
+        ("the spec of the set", changed(caches.sets, workload, 3, generation=2), both),
+        ("a new clique", changed(caches.cliques, clique, 4), {replica(0): 3.0}),
+        ("the spec of the clique", changed(caches.cliques, clique, 5, generation=2), {replica(0): 0.0}),
+        ("nothing of the clique", changed(caches.cliques, clique, 6, generation=2), {}),
+        ("a new role", changed(caches.roles, role, 7), both),
+        ("the role", changed(caches.roles, role, 8), {SET_KEY: 0.0}),
+        ("a new service", changed(caches.services, service, 9), {replica(0): 3.0}),
+        ("the service", changed(caches.services, service, 10), {replica(0): 0.0}),
+        ("a new pod", changed(caches.pods, pod_of_replica(0), 11), {replica(0): 3.0}),
+        ("the status of the pod", changed(caches.pods, pod_of_replica(0), 12), {replica(0): 3.1}),
+        ("the end of the pod", changed(caches.pods, pod_of_replica(0), 13, **terminating), {replica(0): 0.0}),
+        ("a surplus pod", changed(caches.pods, pod_of_replica(1), 14), {replica(1): 3.0}),
+        ("its status", changed(caches.pods, pod_of_replica(1), 15), {replica(1): 0.5}),
+        ("deletion of the pod", changed(caches.pods, pod_of_replica(0), 16, "DELETED"), {replica(0): 0.0}),
+        ("the limit", lambda: [act(SET_KEY) for act in caches.sizes._listeners], both | {replica(1): 0.0}),
+        ("deletion of the set", changed(caches.sets, workload, 17, "DELETED"), both | {replica(1): 0.0}),
+    ]
+    for what, act, expected in rows:
+        assert keys.after(act) == expected, what

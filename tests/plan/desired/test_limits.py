@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
+from grove.api.error_codes import Operation, describe
 from grove.api.intents import Create, Delete, Intent
 from grove.api.naming import labels, well_known
+from grove.api.types.common import LastError
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.plan.desired import limits
@@ -188,9 +190,22 @@ def test_set_above_limit_reports_error_and_existing_counts():
     assert (status_update.desired.replicas, status_update.desired.available_replicas) == (HUGE, 3)
     assert plan.errors == (user_error,)
     assert plan.partial
+    (event,) = plan.events
+    assert (event.regarding.kind, event.reason, event.warning) == ("PodCliqueSet", "PodLimitExceeded", True)
+    assert event.note == user_error.message
     assert f"{HUGE} pods" in user_error.message
     assert "at most 50000" in user_error.message
     assert "limits.podsPerSet" in user_error.message
+
+
+def test_pod_limit_in_status_of_set_emits_no_event():
+    user_error = limits.too_many_pods(HUGE, LIMIT)
+    description = describe(Operation.SYNC, user_error.code, user_error.message)
+    reported = LastError(user_error.code, description, "2026-01-01T00:00:00Z")
+    workload = read_set(a_set("a:1"))
+    workload = replace(workload, status=replace(workload.status, last_errors=(reported,)))
+    plan = plan_set(workload, {}, 0.0, too_many=user_error)
+    assert (plan.errors, plan.events) == ((user_error,), ())
 
 
 def test_set_above_limit_is_still_updated():

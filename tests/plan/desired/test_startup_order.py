@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grove.api.error_codes import ErrorCode
 from grove.plan.desired.expand import expand
 from grove.plan.desired.startup_order import is_ordered, startup_parents
-from grove.plan.gang.startup_dependencies import NO_IMAGE
 from tests.plan.builders import Body, a_set, read_set
 from tests.plan.simulator.actors import run_all
 from tests.plan.simulator.simulator import Simulator
@@ -191,7 +191,8 @@ class TestMissingPrerequisites:
         sim.init_image = ""
         sim.settle()
         (user_error,) = sim.plan().errors
-        assert (user_error.clique, user_error.code) == ("wl-0-b", NO_IMAGE)
+        assert user_error.regarding is not None
+        assert (user_error.regarding.name, user_error.code) == ("wl-0-b", ErrorCode.INIT_IMAGE_MISSING)
         assert "GROVE_INIT_CONTAINER_IMAGE" in user_error.message
         assert sim.pods() == {}
 

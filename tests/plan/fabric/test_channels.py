@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from grove.api.types.pod import Pod
 from grove.plan.fabric.channels import unschedulable_since
 from grove.plan.replica import plan_replica
-from tests.fabrics.builders import BOTH
-from tests.plan.fabric.test_replica_domains import domain, gpu_clique, owned, workload
+from tests.plan.fabric.test_replica_domains import domain, gpu_clique, owned, resolved, workload
 from tests.plan.simulator.simulator import Simulator
 
 
@@ -48,8 +46,8 @@ def gangs(channels, pods="worker:3"):
 
     def planned():
         snapshot = sim.snapshot()
-        seen = {"nvidia": {"wl-0": owned(domain("wl-0"), snapshot)}, "example": {}}
-        return plan_replica(replace(snapshot, fabrics=BOTH, domains=seen, channels=channels), 0.0)
+        found = owned(domain("wl-0"), snapshot)
+        return plan_replica(resolved(snapshot, found, channels=channels), 0.0)
 
     sim.execute(planned())
     (status_update,) = (
@@ -62,16 +60,15 @@ def gangs(channels, pods="worker:3"):
 @pytest.mark.parametrize(
     ("channels", "reason", "words"),
     [
-        ({}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
-        ({"nvidia": 3}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
-        ({"nvidia": 0}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
-        ({"example": 1}, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        (None, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        (3, "PodGroupsNotScheduled", "Too few pods scheduled in"),
+        (0, "PodGroupsNotScheduled", "Too few pods scheduled in"),
         (
-            {"nvidia": 2},
+            2,
             "OneMemberPodPerNode",
             "3 pods that are in fabric domains need a node each, and 2 nodes have a channel",
         ),
-        ({"nvidia": 1}, "OneMemberPodPerNode", "and 1 node has a channel: use fewer pods"),
+        (1, "OneMemberPodPerNode", "and 1 node has a channel: use fewer pods"),
     ],
 )
 def test_b8_gang_needing_more_channels_than_exist_reports_it(channels, reason, words):

@@ -11,8 +11,10 @@ from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import membership_in
 from grove.fabrics.provider import Domain
+from grove.fabrics.resolved import DomainReport
 from grove.plan.fabric import planner
 from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
+from grove.plan.fabric.resolution import ObservedDomain, resolve
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
@@ -23,14 +25,15 @@ TEAM = clique("worker", computedomain="team")
 ONE, TWO = a_set(TEAM, name="one"), a_set(TEAM, name="two")
 
 
-def consumer(workload: PodCliqueSet, name: str) -> DomainConsumer:
+def consumer(workload: PodCliqueSet, name: str, observed: ObservedDomain) -> DomainConsumer:
     membership = membership_in(workload, BOTH, "nvidia", name, lambda *_: 1)
     assert membership is not None
-    return DomainConsumer(workload, membership)
+    return DomainConsumer(workload, membership, resolve(workload, NVIDIA, name, membership, observed).state)
 
 
-def domain_snapshot(name, *workloads, found=None, **more):
-    consumers = tuple(consumer(workload, name) for workload in workloads)
+def domain_snapshot(name, *workloads, found=None, template=None, **more):
+    observed = ObservedDomain(found=found, template=template)
+    consumers = tuple(consumer(workload, name, observed) for workload in workloads)
     return DomainSnapshot(NVIDIA, "ns", name, found, consumers, **more)
 
 
@@ -54,7 +57,7 @@ def terminating(domain):
 
 
 def events_of(plan):
-    return [(event.workload.metadata.name, event.reason.value) for event in plan.events]
+    return [(event.regarding.name, event.reason) for event in plan.events]
 
 
 def test_cd_auto_domain_has_one_controller_and_guide_labels():
@@ -84,8 +87,8 @@ def test_cd_auto_domain_has_one_controller_and_guide_labels():
             }
         ],
     }
-    (event,) = plan.events
-    assert (event.reason.value, event.note) == ("ComputeDomainCreated", "ComputeDomain inference-1 created")
+    (event,) = [event for event in plan.events if not event.on_failure]
+    assert (event.reason, event.note) == ("ComputeDomainCreated", "ComputeDomain inference-1 created")
 
 
 def test_x6_explicit_domain_has_plain_owners_and_no_controller():
@@ -208,7 +211,7 @@ def test_l10_recreated_set_waits_for_old_domain_to_be_gone():
 
 def test_l11_domain_recreated_under_running_pods_warns():
     plan = plan_domain(domain_snapshot("inference-0", AUTO, in_use=True))
-    assert [event.warning for event in plan.events] == [False, True]
+    assert [event.warning for event in plan.events if not event.on_failure] == [False, True]
 
 
 def test_orphaned_domain_is_adopted():
@@ -328,4 +331,5 @@ def test_b4_channel_holders_are_reported_after_a_while(unschedulable, holders, n
     )
     assert events_of(plan) == [("inference", "ImexChannelBusy")] * len(words)
     assert [event.note for event in plan.events] == words
+    assert plan.report == DomainReport(busy="".join(words))
     assert plan.requeue_at == requeue_at

@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.intents import Create
+from grove.api.meta import ObjectMeta
 from grove.fabrics.provider import Domain
+from grove.fabrics.requirements import domain_requirements
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.fabric.state import DomainState
+from grove.plan.fabric.resolution import ObservedDomain, resolve_replica
 from grove.plan.replica import plan_replica
 from tests.fabrics.builders import BOTH
 from tests.plan.builders import a_clique, a_set, read_set
@@ -65,11 +67,29 @@ def owned(found, snapshot):
     return msgspec.convert({"metadata": metadata, "spec": found.spec}, Domain)
 
 
-def plan(body, *domains, served=True, ours=True, **more):
+def resolved(snapshot, *domains, **observed):
+    """The snapshot with these domains of NVIDIA, and with what else is `observed` about each."""
+    found = {domain.metadata.name: domain for domain in domains}
+
+    def observe(provider, name):
+        return ObservedDomain(found=found.get(name) if provider.vendor == "nvidia" else None, **observed)
+
+    counts = {
+        group.name: group.replicas for group in snapshot.workload.spec.template.pod_clique_scaling_groups
+    }
+    requirements = domain_requirements(snapshot.workload, BOTH)
+    return replace(
+        snapshot,
+        domains=resolve_replica(
+            snapshot.workload, requirements, BOTH, 0, lambda group: range(counts[group]), observe
+        ),
+    )
+
+
+def plan(body, *domains, ours=True, **observed):
     snapshot = Simulator(body).snapshot()
-    seen = {found.metadata.name: owned(found, snapshot) if ours else found for found in domains}
-    snapshot = replace(snapshot, fabrics=BOTH, domains={"nvidia": seen if served else None, "example": {}})
-    return plan_replica(replace(snapshot, **more), 0.0)
+    seen = [owned(found, snapshot) if ours else found for found in domains]
+    return plan_replica(resolved(snapshot, *seen, **observed), 0.0)
 
 
 def bodies(planned, kind):
@@ -193,7 +213,7 @@ def test_missing_domain_delays_only_its_clique():
 def test_missing_domain_is_reported_on_its_clique_only(found, options, words):
     planned = plan(workload(gpu_clique("worker:1")), *found, **options)
     assert set(bodies(planned, "Pod")) == {"router"}
-    reported = {user_error.clique: user_error for user_error in planned.errors}
+    reported = {user_error.regarding.name: user_error for user_error in planned.errors}
     assert set(reported) == ({"wl-0-worker"} if words else set())
     for user_error in reported.values():
         assert user_error.code == "ERR_SYNC_COMPUTEDOMAIN"
@@ -208,11 +228,10 @@ def test_cd5_foreign_domain_blocks_pods():
     assert set(bodies(planned, "Pod")) == {"router"}
 
 
-@pytest.mark.parametrize(
-    ("state", "words"), [(DomainState.TEMPLATE_CONFLICT, "wl-0, by which"), (DomainState.NOT_OWNED_YET, "")]
-)
-def test_cd6_foreign_template_blocks_pods(state, words):
-    planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), templates={("nvidia", "wl-0"): state})
+@pytest.mark.parametrize(("deleted_at", "words"), [(None, "wl-0, by which"), ("2026-01-01T00:00:00Z", "")])
+def test_cd6_foreign_template_blocks_pods(deleted_at, words):
+    template = ObjectMeta("wl-0", deletion_timestamp=deleted_at)
+    planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), template=template)
     assert set(bodies(planned, "Pod")) == {"router"}
     assert [words in user_error.message for user_error in planned.errors] == ([True] if words else [])
 

@@ -10,16 +10,16 @@ from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import ComputeDomainSummary
 from grove.fabrics.membership import memberships
 from grove.fabrics.provider import Domain
-from grove.plan.fabric.state import DomainState
-from grove.plan.fabric.status import DomainObservation, with_domains
+from grove.fabrics.resolved import DomainReport, DomainState, ResolvedDomain
+from grove.plan.fabric.status import with_domains
 from tests.fabrics.builders import BOTH, a_set, clique
 
 NVIDIA = BOTH.of("nvidia")
 SET = a_set(clique("worker"), auto="enabled")
-STAYS = memberships(SET, BOTH, lambda *_: 1)
+MEMBERSHIPS = memberships(SET, BOTH, lambda *_: 1)
 
 
-def observation(index, state=DomainState.USABLE, nodes=(), failure=None, there=True):
+def a_domain(index, state=DomainState.USABLE, nodes=(), failure=None, there=True):
     name = f"inference-{index}"
     status = {
         "nodes": [
@@ -29,11 +29,12 @@ def observation(index, state=DomainState.USABLE, nodes=(), failure=None, there=T
     }
     body = {"metadata": {"name": name, "uid": f"uid-{name}"}, "status": status}
     found = msgspec.convert(body, Domain) if there else None
-    return DomainObservation(name, NVIDIA, STAYS["nvidia", name], state, found, failure, "channels")
+    report = DomainReport(failure=failure)
+    return ResolvedDomain(NVIDIA, name, MEMBERSHIPS["nvidia", name], state, "channels", found, report=report)
 
 
-def status_of(*notes, workload=SET):
-    return with_domains(workload.status, workload, notes, 0.0)
+def status_of(*domains, workload=SET):
+    return with_domains(workload.status, workload, domains, 0.0)
 
 
 READY = [("a", True)]
@@ -41,85 +42,85 @@ FORMING = [("a", True), ("a", False)]
 
 
 @pytest.mark.parametrize(
-    ("notes", "status", "reason", "words"),
+    ("domains", "status", "reason", "words"),
     [
         (
-            [observation(0, nodes=READY), observation(1, nodes=READY)],
+            [a_domain(0, nodes=READY), a_domain(1, nodes=READY)],
             "True",
             "AllReady",
             "2 of 2 domains are ready",
         ),
         (
-            [observation(0, nodes=READY), observation(1)],
+            [a_domain(0, nodes=READY), a_domain(1)],
             "False",
             "WaitingForPods",
             "no pod of inference-1 has a node",
         ),
-        ([observation(0, DomainState.MISSING, there=False)], "False", "WaitingForPods", "inference-0"),
+        ([a_domain(0, DomainState.MISSING, there=False)], "False", "WaitingForPods", "inference-0"),
         (
-            [observation(0, nodes=FORMING), observation(1)],
+            [a_domain(0, nodes=FORMING), a_domain(1)],
             "False",
             "NodesNotReady",
             "inference-0: 1/2 nodes ready",
         ),
         (
-            [replace(observation(0, nodes=READY), nodes=frozenset({"n0", "n7"}))],
+            [replace(a_domain(0, nodes=READY), nodes=frozenset({"n0", "n7"}))],
             "False",
             "NodesNotReady",
             "inference-0: 1/2 nodes ready",
         ),
-        ([replace(observation(0), nodes=frozenset({"n7"}))], "False", "NodesNotReady", "0/1 nodes ready"),
-        ([replace(observation(0, nodes=READY), nodes=frozenset({"n0"}))], "True", "AllReady", "1 of 1"),
+        ([replace(a_domain(0), nodes=frozenset({"n7"}))], "False", "NodesNotReady", "0/1 nodes ready"),
+        ([replace(a_domain(0, nodes=READY), nodes=frozenset({"n0"}))], "True", "AllReady", "1 of 1"),
         (
-            [observation(0, DomainState.TERMINATING, READY)],
+            [a_domain(0, DomainState.TERMINATING, READY)],
             "False",
             "ComputeDomainTerminating",
             "is being deleted",
         ),
-        ([observation(0, DomainState.CONFLICT)], "False", "NameConflict", "belongs to another owner"),
+        ([a_domain(0, DomainState.CONFLICT)], "False", "NameConflict", "belongs to another owner"),
         (
-            [observation(0, DomainState.TEMPLATE_CONFLICT)],
+            [a_domain(0, DomainState.TEMPLATE_CONFLICT)],
             "False",
             "NameConflict",
             "ResourceClaimTemplate channels, by which",
         ),
         (
-            [replace(observation(0), busy="ns/other holds n1")],
+            [replace(a_domain(0), report=DomainReport("ns/other holds n1"))],
             "False",
             "WaitingForPods",
             "no pod of inference-0 has a node yet; ns/other holds n1",
         ),
         (
-            [observation(0, DomainState.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
+            [a_domain(0, DomainState.MISSING, failure=LastError("ERR", "quota", ""), there=False)],
             "False",
             "CreateFailed",
             "inference-0 could not be created: quota",
         ),
         (
             [
-                observation(0, DomainState.NOT_SERVED, there=False),
-                observation(1, DomainState.NOT_SERVED, there=False),
+                a_domain(0, DomainState.NOT_SERVED, there=False),
+                a_domain(1, DomainState.NOT_SERVED, there=False),
             ],
             "False",
             "ComputeDomainCRDMissing",
             "wait for ComputeDomain inference-0, inference-1: computedomains.resource.nvidia.com is not",
         ),
         (
-            [observation(0, nodes=[("a", True), ("b", True)])],
+            [a_domain(0, nodes=[("a", True), ("b", True)])],
             "True",
             "AllReady",
             "inference-0 is split over 2 partitions: a, b",
         ),
     ],
 )
-def test_domains_ready_condition(notes, status, reason, words):
-    (condition,) = status_of(*notes).conditions
+def test_domains_ready_condition(domains, status, reason, words):
+    (condition,) = status_of(*domains).conditions
     assert (condition.type, condition.status, condition.reason) == ("ComputeDomainsReady", status, reason)
     assert words in condition.message
 
 
 def test_status_has_one_entry_per_domain():
-    status = status_of(observation(0, nodes=FORMING), observation(1, DomainState.MISSING, there=False))
+    status = status_of(a_domain(0, nodes=FORMING), a_domain(1, DomainState.MISSING, there=False))
     assert status.compute_domains == (
         ComputeDomainSummary("inference-0", "auto", (0,), "uid-inference-0", "Forming", 1, 2, ("a",)),
         ComputeDomainSummary("inference-1", "auto", (1,), "", "Missing"),
@@ -127,13 +128,13 @@ def test_status_has_one_entry_per_domain():
 
 
 def test_domain_that_was_ready_is_degraded():
-    before = replace(SET, status=status_of(observation(0, nodes=READY)))
-    (line,) = status_of(observation(0, nodes=FORMING), workload=before).compute_domains
+    before = replace(SET, status=status_of(a_domain(0, nodes=READY)))
+    (line,) = status_of(a_domain(0, nodes=FORMING), workload=before).compute_domains
     assert line.phase == "Degraded"
 
 
 def test_set_without_domains_has_no_condition():
-    before = replace(SET, status=status_of(observation(0, nodes=READY)))
+    before = replace(SET, status=status_of(a_domain(0, nodes=READY)))
     after = status_of(workload=before)
     assert after.compute_domains == ()
     assert after.conditions == ()

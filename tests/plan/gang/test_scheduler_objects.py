@@ -226,7 +226,8 @@ def test_gang_without_scheduler_object_gets_no_pods():
     sim = settled(Kai(), queue="")
     assert (sim.api.all("Pod"), sim.api.all("PodGroup")) == ({}, {})
     user_errors = sim.plan().errors
-    assert {user_error.clique for user_error in user_errors} == {"wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"}
+    cliques = [("PodClique", name) for name in ("wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b")]
+    assert [(each.regarding.kind, each.regarding.name) for each in user_errors] == cliques
     assert all("needs a queue" in user_error.message for user_error in user_errors)
     labels = {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}}
     sim.api.patch("PodCliqueSet", "wl", labels)
@@ -236,15 +237,18 @@ def test_gang_without_scheduler_object_gets_no_pods():
 
 
 def test_unsupported_gang_emits_event_on_it():
-    user_errors = settled(Kai(), queue="").plan().errors
-    assert {(each.gang, each.reason) for each in user_errors} == {
+    events = settled(Kai(), queue="").plan().events
+    assert {(each.regarding.name, each.reason) for each in events} == {
         (gang, "KAIBackendMappingFailed") for gang in GANGS
+    }
+    assert {(each.regarding.kind, each.reporter, each.warning, each.intent) for each in events} == {
+        ("PodGang", "scheduler-backend", True, "")
     }
     sim = a_simulator(Volcano())
     sim.crd_problem = "install Volcano 1.14 or later"
     sim.settle()
     assert (sim.api.all("Pod"), sim.api.all("PodGroup")) == ({}, {})
-    assert {(each.reason, each.message) for each in sim.plan().errors} == {
+    assert {(each.reason, each.note) for each in sim.plan().events} == {
         ("VolcanoCapabilityUnavailable", "install Volcano 1.14 or later")
     }
     sim.crd_problem = ""
@@ -260,8 +264,32 @@ def test_failing_backend_blocks_its_gangs_and_reports(question: str):
     sim = a_simulator(type("Failing", (Kai,), {question: fail})())
     sim.settle()
     assert sim.api.all("Pod") == {}
-    (words,) = {(each.reason, each.message) for each in sim.plan().errors}
-    assert words == ("SchedulerSyncFailed", "scheduler backend kai-scheduler failed: KeyError: 'x'")
+    message = "scheduler backend kai-scheduler failed: KeyError: 'x'"
+    assert {each.message for each in sim.plan().errors} == {message}
+    assert {(each.reason, each.note) for each in sim.plan().events} == {("SchedulerSyncFailed", message)}
+
+
+def test_event_of_missing_gang_waits_until_gang_exists():
+    sim = a_simulator(Kai(), queue="")
+    assert (len(sim.plan().errors), sim.plan().events) == (3, ())
+    sim.settle()
+    assert [each.regarding.uid for each in sim.plan().events] == [
+        sim.api.get("PodGang", gang)["metadata"]["uid"] for gang in GANGS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "silent"),
+    [("ERR_SYNC_PODGROUP", "", True), ("ERR_SYNC_PODGROUP", "other", False), ("ERR_CREATE_POD", "", False)],
+)
+def test_error_in_status_of_clique_emits_no_event(code: str, message: str, silent: bool):
+    """A former leader emitted it."""
+    sim = settled(Kai(), queue="")
+    (words,) = {each.message for each in sim.plan().errors}
+    description = f"[Operation: Sync, Code: {code}] message: {message or words}"
+    errors = [{"code": code, "description": description, "observedAt": "2026-01-01T00:00:00Z"}]
+    sim.api.patch("PodClique", "wl-0-a", {"status": {"lastErrors": errors}}, status=True)
+    assert (len(sim.plan().errors), len(sim.plan().events)) == (3, 1 if silent else 2)
 
 
 def test_unlistable_scheduler_objects_block_creation():

@@ -140,11 +140,15 @@ def test_unlisted_scheduler_is_reported_until_listed_again():
     assert not sim.plan().errors
     sim.backends = in_use(KUBE, Kube())
     converge(sim)
-    assert {(each.clique, each.code, each.gang, each.reason) for each in sim.plan(1).errors} == {
-        ("wl-1-a", "ERR_SYNC_PODGROUP", "wl-1", "SchedulerSyncFailed"),
-        ("wl-1-x-0-b", "ERR_SYNC_PODGROUP", "wl-1", "SchedulerSyncFailed"),
-        ("wl-1-x-1-b", "ERR_SYNC_PODGROUP", "wl-1-x-0", "SchedulerSyncFailed"),
+    assert {(each.regarding.name, each.code) for each in sim.plan(1).errors} == {
+        ("wl-1-a", "ERR_SYNC_PODGROUP"),
+        ("wl-1-x-0-b", "ERR_SYNC_PODGROUP"),
+        ("wl-1-x-1-b", "ERR_SYNC_PODGROUP"),
     }
+    assert [(each.regarding.name, each.reason) for each in sim.plan(1).events] == [
+        ("wl-1", "SchedulerSyncFailed"),
+        ("wl-1-x-0", "SchedulerSyncFailed"),
+    ]
     assert {each.message for each in sim.plan(1).errors} == {UNLISTED + AGAIN + MOVE}
     assert errors(sim) == [f"replicas 0, 1, 2 and 2 more: {UNLISTED}{AGAIN}{MOVE}"]
     assert "no objects are written" not in str(status(sim, "PodGang", "wl-1")), "it does not wait"

@@ -131,14 +131,14 @@ class ApiServer:
         self._store(by, "update", key, before, patched)
         return patched
 
-    def delete(self, kind: str, name: str, uid: str = "", version: str = "", by: str = "user") -> None:
+    def delete(self, kind: str, name: str, uid: str = "", by: str = "user") -> None:
         """Pods with a node and objects with finalizers become terminating; all others are removed."""
         before = self.all(kind).get(name)
         if before is None:
             raise NotFound(f"{kind} {name}")
         current: Body = decode(before)
         meta = current["metadata"]
-        if (uid and uid != meta["uid"]) or (version and version != meta["resourceVersion"]):
+        if uid and uid != meta["uid"]:
             raise Conflict(f"{kind} {name}")
         if meta.get("deletionTimestamp"):
             return

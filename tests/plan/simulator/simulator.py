@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Status
+from grove.api.intents import Create, Delete, Intent, Status
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels, names
 from grove.api.types.kubernetes_objects import (
@@ -35,14 +35,13 @@ from grove.kube.executor.deferred_values import DeferredValues
 from grove.kube.executor.dependency_graph import DependencyGraph, IntentStep
 from grove.plan.desired.expand import expand
 from grove.plan.desired.shared_claims import KIND as CLAIM
-from grove.plan.desired.shared_claims import ClaimObjects, NamespacedName
 from grove.plan.gang.scheduler_selection import scheduler_of
 from grove.plan.model import Plan
 from grove.plan.ownership.ownership import keep_owned_claims
 from grove.plan.podcliqueset import ReplicaReport, plan_set
 from grove.plan.replica import plan_replica
 from grove.plan.resource_claims import plan_set_claims
-from grove.plan.snapshot import Snapshot
+from grove.plan.snapshot import ClaimObjects, NamespacedName, Snapshot
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.diff import status_patch
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
@@ -318,12 +317,10 @@ class Run:
         return chosen
 
     def _send(self, intent: Intent) -> str:
-        if isinstance(intent, DeleteCollection):
-            raise TypeError("the plan of a replica deletes observed objects one by one")
         api, kind, name = self._sim.api, intent.target.kind, self._deferred.resolve(intent.target.name)
         if isinstance(intent, Delete):
             with suppress(NotFound):
-                api.delete(kind, name, intent.uid, intent.resource_version, by=OPERATOR)
+                api.delete(kind, name, intent.uid, by=OPERATOR)
             return intent.uid
         body = msgspec.json.decode(self._deferred.encode(intent.body))
         if isinstance(intent, Create):

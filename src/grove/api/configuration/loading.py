@@ -15,8 +15,10 @@ import msgspec
 
 from grove.api.configuration.types import LeaderElection, OperatorConfiguration, Scheduler
 from grove.api.crds import type_properties
+from grove.api.field_errors import ErrorType, FieldError, invalid
 from grove.api.formats import durations
-from grove.api.wire import Wire
+from grove.api.shapes.structs import StructReader, is_struct, struct_fields
+from grove.api.shapes.type_errors import type_name, without_nulls
 
 _HIGHEST_PORT = 65535
 
@@ -39,91 +41,77 @@ def load(document: object) -> OperatorConfiguration:
 
 def check(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
     """The valid part of a document as a configuration, and every problem, as `key: why`."""
-    invalid: list[str] = []
-    valid = _collect_valid(
-        _without_nulls({} if document is None else document), OperatorConfiguration, "", invalid
-    )
+    value = _without_empty_keys(document)
+    errors = [each for each in _errors(value) if each.problem is not ErrorType.FORBIDDEN]
+    valid = _valid_part(value, OperatorConfiguration, "", frozenset(each.path for each in errors))
     config = OperatorConfiguration() if valid is None else msgspec.convert(valid, type=OperatorConfiguration)
     # The other keys of a section were not written to go with the default of an invalid one: not checked.
-    incomplete = {_section(problem) for problem in invalid} - {""}
-    others = (problem for problem in problems(config) if _section(problem) not in incomplete)
-    return config, (*invalid, *others)
+    incomplete = {_section(each.path) for each in errors} - {""}
+    others = (each for each in problems(config) if _section(each.partition(":")[0]) not in incomplete)
+    return config, (*(f"{each.path}: {each.detail or 'must be set'}" for each in errors), *others)
 
 
-def unknown_keys(document: object, kind: Any = OperatorConfiguration, path: str = "") -> Iterator[str]:
+def unknown_keys(document: object) -> Iterator[str]:
     """Every key that this version does not know: of another version, or misspelled."""
-    if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(document, dict):
-        fields = {field.name: field.shape.type for field in type_properties.properties(kind)}
-        for key, value in document.items():
-            inner = f"{path}.{key}".lstrip(".")
-            if key in fields:
-                yield from unknown_keys(value, fields[key], inner)
-            else:
-                yield inner
-    elif get_origin(kind) is tuple and isinstance(document, list):
-        for index, item in enumerate(document):
-            yield from unknown_keys(item, type_properties.shape(get_args(kind)[0]).type, f"{path}[{index}]")
+    return (
+        each.path for each in _errors(_without_empty_keys(document)) if each.problem is ErrorType.FORBIDDEN
+    )
 
 
-def _section(problem: str) -> str:
-    """The path of the mapping that holds the key of a problem; for a list item, that holds the list."""
-    return problem.partition(":")[0].partition("[")[0].rpartition(".")[0]
+class _FileReader(StructReader):
+    """Reports what is wrong in the file in words that fit a file: `must be text, not 1`."""
+
+    root = "the file"
+
+    def type_error(self, path: str, value: Any, wanted: str) -> FieldError:
+        return invalid(path, value, f"must be {wanted}, not {_shown(value)}")
+
+    def choice_error(self, path: str, value: Any, choices: type[StrEnum]) -> FieldError:
+        return self.type_error(path, value, " or ".join(choices))
 
 
-def _without_nulls(value: Any) -> Any:
+def _errors(value: object) -> Iterator[FieldError]:
+    return _FileReader().errors(value, OperatorConfiguration)
+
+
+def _without_empty_keys(document: object) -> object:
     """A key without a value gets its default, as when the lines below it are commented out."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+    return without_nulls({} if document is None else document)
 
 
-def _collect_valid(value: Any, kind: Any, path: str, wrong: list[str]) -> Any:
-    """The valid part of a value, None if there is none; `wrong` gets the problems of the rest."""
-    if isinstance(kind, type) and issubclass(kind, Wire) and isinstance(value, dict):
-        return _collect_valid_mapping(value, kind, path, wrong)
-    if get_origin(kind) is tuple and isinstance(value, list):
-        inner = type_properties.shape(get_args(kind)[0]).type
-        items = [_collect_valid(item, inner, f"{path}[{index}]", wrong) for index, item in enumerate(value)]
-        return None if None in items else items
-    try:
-        msgspec.convert(value, type=kind)
-    except msgspec.ValidationError:
-        wrong.append(f"{path or 'the file'}: must be {_type_name(kind)}, not {_shown(value)}")
+def _section(path: str) -> str:
+    """The path of the object that holds a key; for a list item, that holds the list."""
+    return path.partition("[")[0].rpartition(".")[0]
+
+
+def _valid_part(value: Any, kind: Any, path: str, wrong: frozenset[str]) -> Any:
+    """The part of a value that has the right types, so that the rest gets its defaults; None if there is
+    none."""
+    if path in wrong:
         return None
-    return value
-
-
-def _collect_valid_mapping(value: dict[str, Any], kind: type[Wire], path: str, wrong: list[str]) -> Any:
-    fitting, whole = dict(value), True
-    for field in type_properties.properties(kind):
-        inner = f"{path}.{field.name}".lstrip(".")
-        if field.name in value:
-            fitting[field.name] = _collect_valid(value[field.name], field.shape.type, inner, wrong)
-        elif field.required and not _has_default(kind, field.name):
-            wrong.append(f"{inner}: must be set")
-            fitting[field.name] = None
-        whole = whole and (fitting.get(field.name, 0) is not None or _has_default(kind, field.name))
-    return {key: inner for key, inner in fitting.items() if inner is not None} if whole else None
-
-
-def _type_name(kind: Any) -> str:
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return " or ".join(kind)
-    return _PLAIN.get(get_origin(kind) or kind, "a mapping")
-
-
-_PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
+    if is_struct(kind):
+        if not isinstance(value, dict):
+            return None
+        valid = {}
+        for name, field in struct_fields(kind).items():
+            inner = f"{path}.{name}".lstrip(".")
+            if (part := _valid_part(value.get(name), field.shape.type, inner, wrong)) is not None:
+                valid[name] = part
+            elif field.required:
+                return None
+        return valid
+    if get_origin(kind) is tuple and isinstance(value, list):
+        inner_kind = type_properties.shape(get_args(kind)[0]).type
+        items = [_valid_part(each, inner_kind, f"{path}[{index}]", wrong) for index, each in enumerate(value)]
+        return None if None in items else items
+    return None if any(each.startswith(f"{path}[") for each in wrong) else value
 
 
 def _shown(value: object) -> str:
-    """The value as JSON; for lists and mappings their type only."""
+    """The value as JSON; for lists and objects their type only."""
     if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
+        return type_name(type(value))
     return msgspec.json.encode(value).decode()
-
-
-def _has_default(kind: type[Wire], name: str) -> bool:
-    return any(field.encode_name == name and not field.required for field in msgspec.structs.fields(kind))
 
 
 def problems(config: OperatorConfiguration) -> Iterator[str]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
 """On a set, with "true": other users may change the objects that the operator manages for it."""
-RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
-"""On a set: any change of the value reconciles it."""
 TOPOLOGY_NAME = "grove.io/topology-name"
 """On a gang: the topology that its constraints refer to. Never on cliques and pods."""
 AUTO_MNNVL = "grove.io/auto-mnnvl"
@@ -20,8 +18,6 @@ over the group's, and the group's over the set's."""
 MNNVL_GROUP_NONE = "none"
 MNNVL_CLAIMS = "grove.io/auto-mnnvl-claims"
 """On a set, as `clique/claim`, separated by commas: the claims of its pods that are for GPUs. Immutable."""
-ALLOW_DELETE = "grove.io/allow-delete"
-"""On a ComputeDomain, with "true": users may delete it although it is protected."""
 TRUE = "true"
 TERMINATIONS = "grove.io/terminations"
 """On a gang: when its units were last restarted by gang termination, and how often in a row. Without it the

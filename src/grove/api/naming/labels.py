@@ -32,6 +32,8 @@ MNNVL_GROUP = "grove.io/mnnvl-group"
 
 CLAIM_SCOPE_LABELS = frozenset({SET_REPLICA, GROUP, CLIQUE})
 """A shared claim with none of these labels belongs to all replicas of its set."""
+SELECTORS = (MANAGED_BY, PART_OF, SET_REPLICA, GROUP, CLIQUE)
+"""The labels by which the informer caches select and index objects."""
 OPERATOR = "grove-operator"
 GROVE_PREFIX = "grove.io/"
 """Prefix of keys that are not copied from a set to its gangs."""

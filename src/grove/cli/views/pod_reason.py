@@ -46,8 +46,8 @@ class ReasonedPod(Pod, frozen=True):
 def pod_reason(pod: Pod, state: str) -> str:
     """Why a pod is in this state; empty if no reason is known."""
     if state == "unscheduled":
-        words = (one.message for one in pod.status.conditions if one.type == "PodScheduled")
-        return " ".join(next(words, _unscheduled_reason(pod)).split())
+        messages = (one.message for one in pod.status.conditions if one.type == "PodScheduled")
+        return " ".join(next(messages, _unscheduled_reason(pod)).split())
     if not isinstance(pod, ReasonedPod):
         return ""
     if state == "failed":

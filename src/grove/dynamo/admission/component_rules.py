@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from grove.api.field_errors import FieldError, duplicate, forbidden, invalid, required
+from grove.api.field_errors import unsupported as not_among
 from grove.api.formats import quantities
 from grove.api.wire import MOST
 from grove.dynamo import keys, naming
@@ -13,8 +15,6 @@ from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.context import GraphContext, runs_on_grove
 from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Graph, GraphComponent
 from grove.dynamo.render import command_line, engines
-from grove.rules.model import FieldError, duplicate, forbidden, invalid, required
-from grove.rules.model import unsupported as not_among
 
 _TYPES = (FRONTEND, *sorted(WORKERS), PLANNER)
 _ENDPOINT_PICKER = "epp"

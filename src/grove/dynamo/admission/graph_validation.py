@@ -6,22 +6,27 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from grove.api.field_errors import ErrorType, FieldError, forbidden, invalid, required
+from grove.api.field_errors import unsupported as not_among
 from grove.dynamo import keys
-from grove.dynamo.admission import component_rules, topology_rules, unsupported_fields
+from grove.dynamo.admission import (
+    component_rules,
+    restart_rules,
+    scaling_rules,
+    topology_rules,
+    unsupported_fields,
+)
 from grove.dynamo.api.common import MAX_COMPONENTS
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.dynamo.backends import restarts
 from grove.dynamo.context import GraphContext, provider, runs_on_grove
-from grove.dynamo.decode.decoder import decode_errors, new_errors, read
-from grove.dynamo.decode.normalize import graph as normalised
+from grove.dynamo.decode.decoder import new_errors
+from grove.dynamo.decode.parsing import ParsedGraph, parse
 from grove.dynamo.graph import Graph
-from grove.dynamo.reconcile import scaling
-from grove.dynamo.render import gpu_claims, podcliqueset
+from grove.dynamo.render import podcliqueset
 from grove.rules import syntax
 from grove.rules.decode import ObjectFormatError
 from grove.rules.error_verdict import never_raises
-from grove.rules.model import AdmissionResult, ErrorType, Facts, FieldError, forbidden, invalid, required
-from grove.rules.model import unsupported as not_among
+from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import validation
 from grove.rules.podcliqueset.defaults import default_set
 
@@ -42,68 +47,61 @@ _WITHOUT_CASE = frozenset({keys.VLLM_EXECUTOR})
 @never_raises
 def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> AdmissionResult:
     """Validate a new graph; with `facts`, also the PodCliqueSet that is rendered from it. Never raises."""
-    found = read(new)
-    graph = normalised(found)
+    parsed = parse(new)
+    graph = parsed.graph
     errors = [
-        *_blocking_errors(found, graph, known),
+        *blocking_errors(parsed, known),
         *component_rules.on_create(graph),
-        *restarts.on_create(graph),
+        *restart_rules.on_create(graph),
     ]
     errors += topology_rules.on_create(graph, known)
     if facts is not None and not errors and runs_on_grove(graph):
         setting = podcliqueset.RenderSettings(topology_rules.resolve(graph, known), known.scheduler)
         wrong = validation.on_create(default_set(podcliqueset.workload(graph, setting)), facts).errors
         errors += [invalid("spec", graph.name, f"its PodCliqueSet is invalid: {each}") for each in wrong]
-    return _result(errors, found, graph)
+    return _result(errors, parsed)
 
 
 @never_raises
 def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> AdmissionResult:
     """Validate an update. Errors that the old object already had do not reject it. `by` is the requesting
     user; empty for the operator itself. Never raises."""
-    if form := decode_errors(new):
-        return AdmissionResult(new_errors(form, old))
-    found = read(new)
-    graph = normalised(found)
-    errors = list(_blocking_errors(found, graph, known))
     try:
-        before = read(old)
-    except (ObjectFormatError, RecursionError):
-        return _result(errors, found, graph)
-    stored = normalised(before)
-    excused = set(map(str, _blocking_errors(before, stored, known))) if errors else set()
+        parsed = parse(new)
+    except ObjectFormatError as format_error:
+        return AdmissionResult(new_errors(tuple(format_error.errors), old))
+    errors = list(blocking_errors(parsed, known))
+    try:
+        before = parse(old)
+    except ObjectFormatError:
+        return _result(errors, parsed)
+    excused = set(map(str, blocking_errors(before, known))) if errors else set()
     errors = [error for error in errors if str(error) not in excused]
     errors += [
-        *_immutable_fields(before, found),
-        *component_rules.on_update(stored, graph),
-        *topology_rules.on_update(stored, graph),
+        *_immutable_fields(before.deployment, parsed.deployment),
+        *component_rules.on_update(before.graph, parsed.graph),
+        *topology_rules.on_update(before.graph, parsed.graph),
+        *scaling_rules.on_update(before.graph, parsed.graph, by),
     ]
-    errors += scaling.on_update(stored, graph, by)
-    return _result(errors, found, graph)
+    return _result(errors, parsed)
 
 
-def blocking_errors(body: Body, known: GraphContext) -> tuple[Graph, list[FieldError]]:
-    """The graph, and the errors that keep it from being reconciled even if admission never saw the object.
-    Raises ObjectFormatError."""
-    found = read(body)
-    graph = gpu_claims.with_claimed_gpus(normalised(found), known.claim_templates)
-    return graph, list(_blocking_errors(found, graph, known))
-
-
-def _result(errors: list[FieldError], found: DynamoGraphDeployment, graph: Graph) -> AdmissionResult:
-    if errors:
-        return AdmissionResult(tuple(errors))
-    warnings = (*unsupported_fields.warnings(found), *component_rules.warnings(graph))
-    return AdmissionResult(warnings=tuple(islice(warnings, _MAX_WARNINGS)))
-
-
-def _blocking_errors(found: DynamoGraphDeployment, graph: Graph, known: GraphContext) -> Iterator[FieldError]:
+def blocking_errors(parsed: ParsedGraph, known: GraphContext) -> Iterator[FieldError]:
+    """The errors that keep a graph from being reconciled even if admission never saw the object."""
+    found, graph = parsed.deployment, parsed.graph
     yield from _structure(found, graph)
     yield from _annotations(graph)
     yield from unsupported_fields.errors(found)
     yield from component_rules.errors(found, graph)
     yield from component_rules.backend_errors(graph, known)
-    yield from restarts.errors(graph)
+    yield from restart_rules.errors(graph)
+
+
+def _result(errors: list[FieldError], parsed: ParsedGraph) -> AdmissionResult:
+    if errors:
+        return AdmissionResult(tuple(errors))
+    warnings = (*unsupported_fields.warnings(parsed.deployment), *component_rules.warnings(parsed.graph))
+    return AdmissionResult(warnings=tuple(islice(warnings, _MAX_WARNINGS)))
 
 
 def _structure(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:

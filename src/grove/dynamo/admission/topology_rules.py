@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from grove.api.field_errors import FieldError, forbidden, invalid, required, unsupported
 from grove.dynamo.context import GraphContext, runs_on_grove
 from grove.dynamo.graph import Graph
 from grove.dynamo.render import topology_affinity
-from grove.rules.model import FieldError, forbidden, invalid, required, unsupported
 
 DEPLOYMENT = "spec.topologyConstraint"
 NAMES = ("clusterTopologyName", "topologyProfile", "topologyName")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.api.field_errors import FieldError, forbidden
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.rules.model import FieldError, forbidden
 
 _DEPLOYMENT_FIELDS = {
     "provider_override": "set topologyConstraint instead",

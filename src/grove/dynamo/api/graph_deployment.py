@@ -18,6 +18,9 @@ from grove.dynamo.api.status import GraphStatus
 from grove.dynamo.api.v1alpha1 import AlphaService, AlphaVolumeClaim
 from grove.dynamo.api.v1beta1 import BetaComponent
 
+PARALLEL, SEQUENTIAL = "Parallel", "Sequential"
+"""The types of a restart strategy."""
+
 
 class RestartStrategy(Wire, frozen=True):
     """The order in which components restart."""

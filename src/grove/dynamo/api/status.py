@@ -9,6 +9,8 @@ from msgspec import field
 from grove.api.meta import Condition
 from grove.api.wire import Int32, Int64, Wire, always, facet
 
+READY = "Ready"
+"""The condition that reports whether all components are ready, and why a graph cannot be reconciled."""
 LEVELS = "TopologyLevelsAvailable"
 """The condition that reports whether the domains of the topology constraints exist."""
 

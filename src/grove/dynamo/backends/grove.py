@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
-from msgspec.structs import replace
 
 from grove.api.conditions import CliqueReason, ConditionType, TopologyLevelsReason
 from grove.api.intents import Create, Intent, Patch, Target
@@ -16,26 +14,22 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, PodCliq
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import keys, naming
 from grove.dynamo.admission import topology_rules
-from grove.dynamo.api.status import LEVELS, AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.api.status import LEVELS, ComponentStatus, RestartStatus
 from grove.dynamo.backends import restarts
-from grove.dynamo.backends.object_writes import contains, digest, target, with_owner
+from grove.dynamo.backends.desired_set import new_set, updated_set
+from grove.dynamo.backends.object_writes import contains, target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent
 from grove.dynamo.render import podcliqueset
-from grove.dynamo.render.image_pull_secrets import (
-    current_secrets_in_set,
-    matching_secrets,
-    select_secrets,
-    with_pull_secrets,
+from grove.dynamo.snapshot import (
+    CliqueOrGroup,
+    ComponentState,
+    GraphSnapshot,
+    WorkloadPlan,
+    clique_or_group_of,
 )
-from grove.dynamo.snapshot import CliqueOrGroup, ComponentState, GraphSnapshot, clique_or_group_of
 from grove.dynamo.worker_generation import runtime_namespace
-from grove.plan.desired.objects import named_scheduler
-from grove.plan.status.conditions import find, new_condition
-from grove.rules.fabric import domains
-from grove.rules.model import FieldError
+from grove.plan.conditions import find, new_condition
 from grove.rules.podcliqueset import validation
-from grove.rules.podcliqueset.defaults import default_set
-from grove.topology.constraints import topology_name_of
 
 _OPTIONAL = ("priorityClassName", "podCliqueScalingGroups", "topologyConstraint")
 
@@ -45,35 +39,11 @@ class GroveBackend:
 
     name = keys.GROVE
 
-    def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
-        """Errors of the set: the webhook does not validate writes of the operator. Topology constraints are
-        validated on creation only; afterwards conditions of the set report their state."""
-        existing = snapshot.workload
-        if existing is None:
-            errors = topology_rules.on_create(graph, snapshot.context)
-            return errors or list(validation.on_create(self._desired(graph, snapshot), snapshot.facts).errors)
-        wanted, stored = self._desired(graph, snapshot), _plain(existing)
-        if _spec_hash(wanted) == existing.metadata.annotations.get(keys.APPLIED):
-            return []
-        changed = {**wanted, "metadata": stored["metadata"]}  # updates write only the spec
-        return list(validation.on_update(stored, changed, snapshot.facts).errors)
-
-    def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
-        wanted, existing = self._desired(graph, snapshot), snapshot.workload
-        spec_hash = _spec_hash(wanted)
-        metadata = wanted["metadata"]
-        metadata["annotations"] = {**metadata.get("annotations", {}), keys.APPLIED: spec_hash}
-        if existing is None:
-            return [Create(target(wanted), with_owner(graph, wanted))]
-        if existing.metadata.deletion_timestamp is not None:
-            return []
-        found: list[Intent] = []
-        applied = existing.metadata.annotations.get(keys.APPLIED) == spec_hash
-        if not applied or not contains(wanted["spec"], _plain(existing)["spec"]):
-            annotations = {keys.APPLIED: spec_hash}
-            body = {"metadata": {"annotations": annotations}, "spec": _merge_patch_spec(wanted["spec"])}
-            found.append(Patch(target(wanted), body))
-        return [*found, *self._scale_writes(graph, snapshot)]
+    def plan_workloads(self, graph: Graph, snapshot: GraphSnapshot) -> WorkloadPlan:
+        """The set is validated here: the webhook does not validate writes of the operator."""
+        if snapshot.workload is None:
+            return _plan_creation(graph, snapshot)
+        return _plan_update(graph, snapshot, snapshot.workload)
 
     def component_state(
         self, graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
@@ -84,11 +54,6 @@ class GroveBackend:
             message = f"{kind} {naming.component_object(graph, component)} does not exist yet"
             return ComponentState(None, "some_resources_are_not_ready", message)
         return _component_state(graph, component, clique_or_group, _generation(component, snapshot))
-
-    def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
-        return (
-            podcliqueset.applied(graph, self._render_settings(graph, snapshot)) if snapshot.workload else ()
-        )
 
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
         return restarts.status(graph, snapshot)
@@ -105,101 +70,54 @@ class GroveBackend:
             found.append(_levels(find(of_set, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)))
         return found
 
-    def _render_settings(self, graph: Graph, snapshot: GraphSnapshot) -> podcliqueset.RenderSettings:
-        """An existing set keeps its topology and its scheduler, even if the defaults have changed."""
-        existing = snapshot.workload
-        named = topology_name_of(existing.spec.template) if existing else ""
-        scheduler = named_scheduler(existing) if existing else snapshot.context.scheduler
-        if not named and graph.constrained:
-            named = topology_rules.resolve(graph, snapshot.context)
-        restart_ids = restarts.restart_ids(graph, snapshot)
-        return podcliqueset.RenderSettings(topology=named, scheduler=scheduler, restarts=restart_ids)
 
-    def _desired(self, graph: Graph, snapshot: GraphSnapshot) -> Body:
-        """The desired set, with defaults and discovered image pull Secrets."""
-        existing, secrets = snapshot.workload, snapshot.pull_secrets
-        known = {each.name: current_secrets_in_set(each, existing) for each in graph.components}
-        fit = {
-            each.name: matching_secrets(graph, each, secrets, known[each.name]) for each in graph.components
-        }
-        if existing is None:
-            return self._render(with_pull_secrets(graph, fit), snapshot)
-        graph, wanted = self._as_created(with_pull_secrets(graph, known), snapshot, existing)
-        if fit == known:
-            return wanted
-        changed = _changed(graph, wanted, existing)
-        selected = {
-            name: select_secrets(
-                fit[name], known[name], changes=name in changed, started=name in snapshot.started
-            )
-            for name in fit
-        }
-        return wanted if selected == known else self._render(with_pull_secrets(graph, selected), snapshot)
-
-    def _as_created(
-        self, graph: Graph, snapshot: GraphSnapshot, existing: PodCliqueSet
-    ) -> tuple[Graph, Body]:
-        """The graph and its set. A set that was created without worker generations gets none before something
-        else changes, so that an upgrade replaces no pods."""
-        if not _carries_generations(existing):
-            without = replace(graph, ignores_generations=True)
-            before = self._render(without, snapshot)
-            if _spec_hash(before) == existing.metadata.annotations.get(keys.APPLIED):
-                return without, before
-        return graph, self._render(graph, snapshot)
-
-    def _render(self, graph: Graph, snapshot: GraphSnapshot) -> Body:
-        """The set. An update keeps the replicas that it was created with: cliques and groups are scaled."""
-        old = _plain(snapshot.workload) if snapshot.workload else None
-        wanted = podcliqueset.workload(graph, self._render_settings(graph, snapshot))
-        if old is not None:
-            _keep_counts(wanted["spec"]["template"], old["spec"]["template"])
-        filled = default_set(wanted, old)
-        return domains.with_auto_annotation(filled, snapshot.facts) if old is None else filled
-
-    def _scale_writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
-        found: list[Intent] = []
-        for component in graph.components:
-            clique_or_group = clique_or_group_of(graph, component, snapshot)
-            if clique_or_group is None or clique_or_group.metadata.deletion_timestamp is not None:
-                continue
-            if clique_or_group.spec.replicas != component.replicas:
-                about = Target(
-                    clique_or_group.api_version,
-                    clique_or_group.kind,
-                    clique_or_group.metadata.name,
-                    graph.namespace,
-                )
-                body = {"spec": {"replicas": component.replicas}}
-                found.append(Patch(about, body, subresource="scale"))
-        return found
+def _plan_creation(graph: Graph, snapshot: GraphSnapshot) -> WorkloadPlan:
+    """Topology constraints are validated on creation only; afterwards conditions of the set report their
+    state."""
+    if errors := topology_rules.on_create(graph, snapshot.context):
+        return WorkloadPlan(errors=tuple(errors))
+    desired = new_set(graph, snapshot)
+    wanted = desired.body
+    if invalid := validation.on_create(wanted, snapshot.facts).errors:
+        return WorkloadPlan(errors=invalid)
+    annotations = {**wanted["metadata"].get("annotations", {}), keys.APPLIED: desired.spec_hash}
+    wanted = {**wanted, "metadata": {**wanted["metadata"], "annotations": annotations}}
+    return WorkloadPlan(writes=(Create(target(wanted), with_owner(graph, wanted)),))
 
 
-def _plain(value: Any) -> Body:
-    found: Body = msgspec.json.decode(msgspec.json.encode(value))
-    return found
+def _plan_update(graph: Graph, snapshot: GraphSnapshot, existing: PodCliqueSet) -> WorkloadPlan:
+    stored: Body = msgspec.json.decode(msgspec.json.encode(existing))
+    desired = updated_set(graph, snapshot, existing, stored)
+    wanted, spec_hash = desired.body, desired.spec_hash
+    unchanged = existing.metadata.annotations.get(keys.APPLIED) == spec_hash
+    if not unchanged:
+        changed = {**wanted, "metadata": stored["metadata"]}  # updates write only the spec
+        if invalid := validation.on_update(stored, changed, snapshot.facts).errors:
+            return WorkloadPlan(errors=invalid)
+    writes: list[Intent] = []
+    if existing.metadata.deletion_timestamp is None:
+        if not unchanged or not contains(wanted["spec"], stored["spec"]):
+            annotations = {keys.APPLIED: spec_hash}
+            body = {"metadata": {"annotations": annotations}, "spec": _merge_patch_spec(wanted["spec"])}
+            writes.append(Patch(target(wanted), body))
+        writes += _scale_writes(graph, snapshot)
+    return WorkloadPlan(writes=tuple(writes), applied=podcliqueset.applied(graph, desired.settings))
 
 
-def _spec_hash(wanted: Body) -> str:
-    return digest(wanted["spec"])
+def _scale_writes(graph: Graph, snapshot: GraphSnapshot) -> Iterator[Intent]:
+    for component in graph.components:
+        found = clique_or_group_of(graph, component, snapshot)
+        if found is None or found.metadata.deletion_timestamp is not None:
+            continue
+        if found.spec.replicas != component.replicas:
+            about = Target(found.api_version, found.kind, found.metadata.name, graph.namespace)
+            yield Patch(about, {"spec": {"replicas": component.replicas}}, subresource="scale")
 
 
 def _merge_patch_spec(spec: Body) -> Body:
     """The spec as a merge patch: optional fields that are no longer wanted are set to null."""
     template = {**dict.fromkeys(_OPTIONAL), **spec["template"]}
     return {"updateStrategy": None, **spec, "template": template}
-
-
-def _keep_counts(template: Body, old: Body) -> None:
-    """Copy the replicas of the existing set into the template, in place."""
-    cliques = {each["name"]: each for each in old["cliques"]}
-    groups = {each["name"]: each for each in old.get("podCliqueScalingGroups", ())}
-    for clique in template["cliques"]:
-        if known := cliques.get(clique["name"]):
-            clique["spec"] = copy.copy(clique["spec"]) | {"replicas": known["spec"]["replicas"]}
-    for group in template.get("podCliqueScalingGroups", ()):
-        if known := groups.get(group["name"]):
-            group["replicas"] = known["replicas"]
 
 
 def _holds(condition: Condition) -> bool | None:
@@ -217,24 +135,6 @@ def _levels(of_set: Condition | None) -> Condition:
     if of_set.status == "True":
         return new_condition(LEVELS, False, "TopologyLevelsUnavailable", of_set.message)
     return new_condition(LEVELS, None, of_set.reason, of_set.message)
-
-
-def _changed(graph: Graph, wanted: Body, existing: PodCliqueSet) -> set[str]:
-    """Components whose pods are replaced anyway, since their template changes."""
-    stored = {each["name"]: each for each in _plain(existing)["spec"]["template"]["cliques"]}
-    updated = {
-        each["name"]
-        for each in wanted["spec"]["template"]["cliques"]
-        if not contains(each, stored.get(each["name"]))
-    }
-    roles = ("", naming.LEADER, naming.WORKER)
-    return {
-        each.name for each in graph.components if any(naming.clique(each, role) in updated for role in roles)
-    }
-
-
-def _carries_generations(workload: PodCliqueSet) -> bool:
-    return any(keys.WORKER_HASH in clique.labels for clique in workload.spec.template.cliques)
 
 
 def _generation(component: GraphComponent, snapshot: GraphSnapshot) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from grove.api.configuration.types import TopologyMode
 from grove.api.intents import Create, Intent, Patch, PatchType
 from grove.api.meta import Condition
@@ -17,9 +15,8 @@ from grove.dynamo.graph import Body, Graph, GraphComponent
 from grove.dynamo.render import image_pull_secrets, pod_template, topology_affinity
 from grove.dynamo.render.addressing import LeaderWorkerAddresses, Role
 from grove.dynamo.render.engines import ComponentRole
-from grove.dynamo.snapshot import ChildObject, ComponentState, GraphSnapshot
+from grove.dynamo.snapshot import ChildObject, ComponentState, GraphSnapshot, WorkloadPlan
 from grove.dynamo.worker_generation import generation, runtime_namespace
-from grove.rules.model import FieldError
 
 _STRATEGY = "nvidia.com/deployment-strategy"
 _SURGE = "nvidia.com/deployment-rolling-update-max-surge"
@@ -32,20 +29,18 @@ class LwsBackend:
 
     name = keys.COMPONENTS
 
-    def problems(self, graph: Graph, snapshot: GraphSnapshot) -> list[FieldError]:
-        exists = any(_existing(graph, each, snapshot) is not None for each in graph.components)
-        return [] if exists else topology_rules.on_create(graph, snapshot.context)
-
-    def writes(self, graph: Graph, snapshot: GraphSnapshot) -> list[Intent]:
-        found = [
-            _write_for(
-                graph,
-                workload(graph, _with_pull_secrets(graph, each, snapshot), snapshot),
-                _existing(graph, each, snapshot),
-            )
-            for each in graph.components
-        ]
-        return [each for each in found if each is not None]
+    def plan_workloads(self, graph: Graph, snapshot: GraphSnapshot) -> WorkloadPlan:
+        """Topology constraints are validated only as long as no workload exists."""
+        if not any(_existing(graph, each, snapshot) for each in graph.components) and (
+            errors := topology_rules.on_create(graph, snapshot.context)
+        ):
+            return WorkloadPlan(errors=tuple(errors))
+        writes = []
+        for component in graph.components:
+            existing = _existing(graph, component, snapshot)
+            wanted = _desired_workload(graph, component, snapshot, existing)
+            writes += [] if (write := _write_for(graph, wanted, existing)) is None else [write]
+        return WorkloadPlan(writes=tuple(writes), applied=_applied_constraints(graph, snapshot))
 
     def component_state(
         self, graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
@@ -56,17 +51,6 @@ class LwsBackend:
             return ComponentState(None, "some_resources_are_not_ready", f"{kind} {name} does not exist yet")
         return _component_state(graph, component, kind, existing)
 
-    def applied(self, graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
-        labels = snapshot.context.topology.domain_to_label_mapping
-        found = []
-        for component in graph.components:
-            kind, name = workload_ref(graph, component)
-            for domain in dict.fromkeys(filter(None, (graph.topology.domain, component.domain))):
-                whole = domain == graph.topology.domain and domain != component.domain
-                constrained = "" if whole else component.name
-                found.append(AppliedTopology(constrained, domain, labels.get(domain, ""), f"{kind}/{name}"))
-        return tuple(found)
-
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
         return None
 
@@ -76,8 +60,20 @@ class LwsBackend:
         return [topology_affinity.levels_condition(graph, snapshot.context)]
 
 
+def _applied_constraints(graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
+    labels = snapshot.context.topology.domain_to_label_mapping
+    found = []
+    for component in graph.components:
+        kind, name = workload_ref(graph, component)
+        for domain in dict.fromkeys(filter(None, (graph.topology.domain, component.domain))):
+            whole = domain == graph.topology.domain and domain != component.domain
+            constrained = "" if whole else component.name
+            found.append(AppliedTopology(constrained, domain, labels.get(domain, ""), f"{kind}/{name}"))
+    return tuple(found)
+
+
 def workload(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> Body:
-    """The workload of a component, without an owner."""
+    """The workload of a component, without an owner and without discovered image pull Secrets."""
     spec = (
         _lws_spec(graph, component, snapshot)
         if component.multinode
@@ -89,7 +85,7 @@ def workload(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -
     if where.mode is TopologyMode.KUEUE and graph.constrained:
         labels[topology_affinity.QUEUE] = topology_affinity.queue(graph, where)
     metadata = {"name": name, "namespace": graph.namespace, "labels": labels}
-    metadata["annotations"] = {**graph.annotations, keys.APPLIED: digest(spec)}
+    metadata["annotations"] = dict(graph.annotations)
     version = "leaderworkerset.x-k8s.io/v1" if component.multinode else "apps/v1"
     body = {"apiVersion": version, "kind": kind, "metadata": metadata}
     return {**body, "spec": {"replicas": component.replicas, **spec}}
@@ -141,35 +137,43 @@ def workload_ref(graph: Graph, component: GraphComponent) -> tuple[str, str]:
     return "Deployment", naming.child_object(graph, component)
 
 
-def _with_pull_secrets(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> GraphComponent:
-    """The component with its image pull Secrets. This backend does not observe pods: a component counts as
-    started when a replica is ready and all replicas are updated."""
-    existing = _existing(graph, component, snapshot)
-    known = (
-        image_pull_secrets.current_secrets(component, _pod_spec_of(component, existing))
-        if existing is not None
-        else ()
-    )
+def _desired_workload(
+    graph: Graph, component: GraphComponent, snapshot: GraphSnapshot, existing: ChildObject | None
+) -> Body:
+    """The workload with image pull Secrets, and with the hash of its spec as an annotation. This backend does
+    not observe pods: a component counts as started when a replica is ready and all replicas are updated."""
+    wanted = workload(graph, component, snapshot)
+    known: image_pull_secrets.Names = ()
+    if existing is not None:
+        (*_, stored) = _pod_specs(component, _mapping(existing.spec))  # both roles have the same Secrets
+        known = image_pull_secrets.current_secrets(component, stored)
     fit = image_pull_secrets.matching_secrets(graph, component, snapshot.pull_secrets, known)
-    unchanged = replace(component, pull_secrets=known)
-    if fit == known or existing is None:
-        return replace(component, pull_secrets=fit)
-    wanted = workload(graph, unchanged, snapshot)["metadata"]["annotations"][keys.APPLIED]
-    changes = wanted != existing.metadata.annotations.get(keys.APPLIED)
+    if existing is None or fit == known:
+        return _with_pull_secrets(wanted, component, fit)
+    spec_hash = _with_pull_secrets(wanted, component, known)["metadata"]["annotations"][keys.APPLIED]
+    changes = spec_hash != existing.metadata.annotations.get(keys.APPLIED)
     status = _mapping(existing.status)
     started = bool(status.get("readyReplicas")) and status.get("updatedReplicas") == status.get("replicas")
-    return replace(
-        component,
-        pull_secrets=image_pull_secrets.select_secrets(fit, known, changes=changes, started=started),
-    )
+    selected = image_pull_secrets.select_secrets(fit, known, changes=changes, started=started)
+    return _with_pull_secrets(wanted, component, selected)
 
 
-def _pod_spec_of(component: GraphComponent, existing: ChildObject) -> Body:
-    """The spec of its pods; that of workers if it is multi-node, since both roles have the same Secrets."""
-    spec = _mapping(existing.spec)
-    if not component.multinode:
-        return _mapping(_mapping(spec.get("template")).get("spec"))
-    return _mapping(_mapping(_mapping(spec.get("leaderWorkerTemplate")).get("workerTemplate")).get("spec"))
+def _with_pull_secrets(wanted: Body, component: GraphComponent, discovered: image_pull_secrets.Names) -> Body:
+    """The rendered workload with these Secrets, which are set in place, and the hash of its spec."""
+    for pod_spec in _pod_specs(component, wanted["spec"]):
+        image_pull_secrets.set_pull_secrets(pod_spec, component, discovered)
+    spec = {key: value for key, value in wanted["spec"].items() if key != "replicas"}
+    wanted["metadata"]["annotations"][keys.APPLIED] = digest(spec)
+    return wanted
+
+
+def _pod_specs(component: GraphComponent, spec: Body) -> list[Body]:
+    """The pod specs in the spec of a workload: one for each role."""
+    templates = [spec.get("template")]
+    if component.multinode:
+        both = _mapping(spec.get("leaderWorkerTemplate"))
+        templates = [both.get("leaderTemplate"), both.get("workerTemplate")]
+    return [_mapping(_mapping(template).get("spec")) for template in templates]
 
 
 def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:

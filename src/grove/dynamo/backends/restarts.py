@@ -3,20 +3,15 @@ is an annotation of the pod templates, so that the operator replaces the pods by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import keys, naming
-from grove.dynamo.api.graph_deployment import Restart
+from grove.dynamo.api.graph_deployment import PARALLEL, Restart
 from grove.dynamo.api.status import RestartStatus
 from grove.dynamo.graph import Graph, GraphComponent
 from grove.dynamo.render.addressing import Role
 from grove.dynamo.snapshot import GraphSnapshot, clique_or_group_of
-from grove.rules.model import FieldError, forbidden, invalid, required
-from grove.rules.model import unsupported as not_among
-
-PARALLEL, SEQUENTIAL = "Parallel", "Sequential"
-_PATH = "spec.restart"
 
 
 def restart_ids(graph: Graph, snapshot: GraphSnapshot) -> dict[str, str]:
@@ -48,30 +43,6 @@ def status(graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
     ]
     in_progress = tuple(name for name in behind if current_ids.get(name) == graph.restart.id)
     return RestartStatus(graph.restart.id, "Restarting" if behind else "Completed", in_progress)
-
-
-def on_create(graph: Graph) -> Iterator[FieldError]:
-    """Rejects a restart of a new graph."""
-    if graph.restart is not None:
-        yield forbidden(_PATH, "a new graph starts anyway: set it after creation")
-
-
-def errors(graph: Graph) -> Iterator[FieldError]:
-    """Errors of `spec.restart`."""
-    restart = graph.restart
-    if restart is None:
-        return
-    if not restart.id:
-        yield required(f"{_PATH}.id")
-    if restart.strategy is None:
-        return
-    kind, order = restart.strategy.type, restart.strategy.order
-    if kind not in ("", PARALLEL, SEQUENTIAL):
-        yield not_among(f"{_PATH}.strategy.type", kind, (SEQUENTIAL, PARALLEL))
-    if order and kind == PARALLEL:
-        yield forbidden(f"{_PATH}.strategy.order", "must be empty with type Parallel")
-    elif order and sorted(order) != sorted(each.name for each in graph.components):
-        yield invalid(f"{_PATH}.strategy.order", list(order), "must name every component once")
 
 
 def _parallel(restart: Restart) -> bool:

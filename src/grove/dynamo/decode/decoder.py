@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
-from grove.api.crds import openapi, type_properties
+from grove.api.crds import openapi
 from grove.api.crds.type_properties import FieldType
-from grove.api.wire import Wire
+from grove.api.field_errors import FieldError, forbidden, invalid, required
+from grove.api.shapes.schemas import schema_errors
+from grove.api.shapes.structs import StructReader
+from grove.api.shapes.type_errors import without_nulls
 from grove.dynamo.api.common import DeploymentTopology
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment, GraphSpec
-from grove.dynamo.decode import schema_check
 from grove.rules.decode import ObjectFormatError
-from grove.rules.model import FieldError, forbidden, invalid, required
 
 Body = dict[str, Any]
 
@@ -37,12 +37,19 @@ _FORMERLY = {"topologyConstraints": DeploymentTopology}
 
 def read(body: Any) -> DynamoGraphDeployment:
     """Decode a graph. Raises ObjectFormatError with all format errors."""
+    try:
+        return _read(body)
+    except RecursionError:
+        raise ObjectFormatError([invalid("spec", "(object)", "is nested too deeply")]) from None
+
+
+def _read(body: Any) -> DynamoGraphDeployment:
     if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
         raise ObjectFormatError([required("metadata")])
-    body = {key: _without_nulls(body[key]) for key in ("metadata", "spec", "status") if key in body}
+    body = {key: without_nulls(body[key]) for key in ("metadata", "spec", "status") if key in body}
     if body.get("spec") is None:
         raise ObjectFormatError([required("spec")])
-    if errors := list(_of_struct(body["spec"], GraphSpec, "spec")) or list(_of_pods(body["spec"])):
+    if errors := list(_READER.errors(body["spec"], GraphSpec, "spec")) or list(_pod_errors(body["spec"])):
         raise ObjectFormatError(errors)
     try:
         return msgspec.convert(body, type=DynamoGraphDeployment)
@@ -56,8 +63,6 @@ def decode_errors(body: Any) -> tuple[FieldError, ...]:
         read(body)
     except ObjectFormatError as format_error:
         return tuple(format_error.errors)
-    except RecursionError:
-        return (invalid("spec", "(object)", "is nested too deeply"),)
     return ()
 
 
@@ -67,73 +72,34 @@ def new_errors(errors: tuple[FieldError, ...], old: Any) -> tuple[FieldError, ..
     return tuple(error for error in errors if str(error) not in known)
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+class _GraphReader(StructReader):
+    """Reports wrong types and unknown fields of a graph, with the replacement of fields of earlier drafts."""
 
+    def unknown_field_errors(
+        self, path: str, name: str, value: Any, known: Iterable[str]
+    ) -> Iterator[FieldError]:
+        if name not in _HINTS:
+            yield from super().unknown_field_errors(path, name, value, known)
+            return
+        yield forbidden(path, _HINTS[name])
+        if name in _FORMERLY:
+            yield from self.errors(value, _FORMERLY[name], path)
 
-def _of_struct(value: Any, struct: type[Wire], path: str) -> Iterator[FieldError]:
-    if not isinstance(value, dict):
-        yield schema_check.type_error(path, value, "an object")
-        return
-    shapes = _shapes(struct)
-    for name, inner in value.items():
-        if name in shapes:
-            yield from _of_field(inner, shapes[name], f"{path}.{name}")
-        elif name in _HINTS:
-            yield forbidden(f"{path}.{name}", _HINTS[name])
-            if name in _FORMERLY:
-                yield from _of_struct(inner, _FORMERLY[name], f"{path}.{name}")
-        else:
-            yield schema_check.unknown_field(path, name, tuple(shapes))
+    def raw_errors(self, value: Any, shape: FieldType, path: str) -> Iterator[FieldError]:
+        if shape.kubernetes_schema is None:
+            return iter(())
+        return schema_errors(value, openapi.embedded(shape.kubernetes_schema.definition), path)
 
-
-@cache
-def _shapes(struct: type[Wire]) -> dict[str, FieldType]:
-    hints = get_type_hints(struct, include_extras=True)
-    return {
-        each.encode_name: type_properties.shape(hints[each.name]) for each in msgspec.structs.fields(struct)
-    }
-
-
-def _of_field(value: Any, shape: FieldType, path: str) -> Iterator[FieldError]:
-    origin, inner = get_origin(shape.type), get_args(shape.type)
-    if shape.kubernetes_schema is not None:
-        yield from schema_check.type_errors(value, openapi.embedded(shape.kubernetes_schema.definition), path)
-    elif origin is tuple:
-        yield from _of_list(value, type_properties.shape(inner[0]), path)
-    elif origin is dict:
-        yield from _of_map(value, type_properties.shape(inner[1]), path)
-    elif isinstance(shape.type, type) and issubclass(shape.type, Wire):
-        yield from _of_struct(value, shape.type, path)
-    else:
-        yield from schema_check.type_errors(value, {"type": _SCALARS[shape.type]}, path)
-
-
-_SCALARS = {str: "string", int: "integer", bool: "boolean"}
-
-
-def _of_list(value: Any, inner: FieldType, path: str) -> Iterator[FieldError]:
-    if not isinstance(value, list):
-        yield schema_check.type_error(path, value, "a list")
-        return
-    for index, item in enumerate(value):
-        yield from _of_field(item, inner, f"{path}[{index}]")
-
-
-def _of_map(value: Any, inner: FieldType, path: str) -> Iterator[FieldError]:
-    if not isinstance(value, dict):
-        wanted = "an object"
+    def type_error(self, path: str, value: Any, wanted: str) -> FieldError:
         if path == "spec.services":
-            wanted = "an object that maps names to services; v1beta1 has a list, spec.components"
-        yield schema_check.type_error(path, value, wanted)
-        return
-    for name, item in value.items():
-        yield from _of_field(item, inner, f"{path}[{name}]")
+            wanted += " that maps names to services; v1beta1 has a list, spec.components"
+        return super().type_error(path, value, wanted)
 
 
-def _of_pods(spec: Body) -> Iterator[FieldError]:
+_READER = _GraphReader()
+
+
+def _pod_errors(spec: Body) -> Iterator[FieldError]:
     """Checks the pod specs, containers and metadata that are embedded in both versions."""
     pod = openapi.embedded(_POD)
     optional = {key: value for key, value in pod.items() if key != "required"}
@@ -141,11 +107,7 @@ def _of_pods(spec: Body) -> Iterator[FieldError]:
     extra = {**optional, "properties": {**pod["properties"], "mainContainer": main}}
     for index, component in enumerate(spec.get("components", ())):
         path, template = f"spec.components[{index}].podTemplate", component.get("podTemplate", {})
-        yield from schema_check.type_errors(template.get("spec"), optional, f"{path}.spec")
-        yield from schema_check.type_errors(
-            template.get("metadata"), openapi.embedded(_METADATA), f"{path}.metadata"
-        )
+        yield from schema_errors(template.get("spec"), optional, f"{path}.spec")
+        yield from schema_errors(template.get("metadata"), openapi.embedded(_METADATA), f"{path}.metadata")
     for name, service in spec.get("services", {}).items():
-        yield from schema_check.type_errors(
-            service.get("extraPodSpec"), extra, f"spec.services[{name}].extraPodSpec"
-        )
+        yield from schema_errors(service.get("extraPodSpec"), extra, f"spec.services[{name}].extraPodSpec")

@@ -3,7 +3,7 @@ then on the adapter's replicas are copied to the component."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from grove.api.intents import Create, Delete, Intent, Patch, PatchType, Status, Target
 from grove.dynamo import naming
@@ -13,14 +13,12 @@ from grove.dynamo.backends.object_writes import target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent
 from grove.dynamo.snapshot import ChildObject, GraphSnapshot
 from grove.plan.timestamps import rfc3339
-from grove.rules.model import FieldError, forbidden
 
 _ADAPTER, _GRAPH = ScalingAdapter.KIND, DynamoGraphDeployment.KIND
-_ACCOUNT = "system:serviceaccount:"
 
 
-def writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent]:
-    """Writes that create, delete and follow adapters."""
+def adapter_writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent]:
+    """Writes that create and delete adapters, and their statuses."""
     for component in graph.components:
         present = _existing(graph, component, snapshot)
         body = adapter(graph, component)
@@ -31,56 +29,49 @@ def writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent
                 yield Delete(target(body), uid=present.metadata.uid)
         elif present is None:
             yield Create(target(body), with_owner(graph, body))
-        else:
-            yield from _follow_adapter(graph, component, present, now)
+        elif present.metadata.deletion_timestamp is None:
+            yield from _status_write(graph, component, present, now)
 
 
-def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> Iterator[tuple[GraphComponent, int]]:
+def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> list[tuple[GraphComponent, int]]:
     """The components whose adapter has another number of replicas, with that number."""
+    found = []
     for component in graph.components:
         present = _existing(graph, component, snapshot)
         if component.has_scaling_adapter and present is not None:
-            wanted = _mapping(present.spec).get("replicas", component.replicas)
-            if wanted != component.replicas:
-                yield component, wanted
+            wanted = _wanted_replicas(component, present)
+            if wanted != component.replicas and present.metadata.deletion_timestamp is None:
+                found.append((component, wanted))
+    return found
 
 
-def on_update(old: Graph, new: Graph, by: str) -> Iterator[FieldError]:
-    """Rejects updates of replicas that an adapter decides, except by the planner component. `by` is the
-    requesting user; empty for the operator itself."""
-    if not by or (by.startswith(_ACCOUNT) and by.endswith(f":{naming.PLANNER_ACCOUNT}")):
-        return
-    before = {each.name: each for each in old.components}
-    for component in new.components:
-        known = before.get(component.name)
-        if known is None or not (known.has_scaling_adapter or component.has_scaling_adapter):
-            continue
-        if known.replicas != component.replicas:
-            name = f"{_ADAPTER.name} {naming.child_object(new, component)}"
-            why = f"{name} sets {known.replicas} replicas: scale the adapter, and leave out replicas here"
-            yield forbidden(f"{component.path}.replicas", why)
+def replicas_patch(graph: Graph, changes: Iterable[tuple[GraphComponent, int]]) -> Patch:
+    """The patch that copies replicas from adapters to their components."""
+    operations: list[Body] = []
+    for component, wanted in changes:
+        pointer = "/" + component.path.replace(".", "/").replace("[", "/").removesuffix("]")
+        if component.path.startswith("spec.components"):
+            # The list may have been reordered meanwhile.
+            operations.append({"op": "test", "path": f"{pointer}/name", "value": component.name})
+        operations.append({"op": "add", "path": f"{pointer}/replicas", "value": wanted})
+    about = Target(_GRAPH.api_version, _GRAPH.name, graph.name, graph.namespace)
+    return Patch(about, operations, type=PatchType.JSON)
 
 
-def _follow_adapter(
+def _status_write(
     graph: Graph, component: GraphComponent, present: ChildObject, now: float
 ) -> Iterator[Intent]:
-    """Copy the adapter's replicas to the component, and write the adapter's status."""
-    if present.metadata.deletion_timestamp is not None:
-        return
-    wanted, status = _mapping(present.spec).get("replicas", component.replicas), _mapping(present.status)
-    if wanted != component.replicas:
-        about = Target(_GRAPH.api_version, _GRAPH.name, graph.name, graph.namespace)
-        pointer = "/" + component.path.replace(".", "/").replace("[", "/").removesuffix("]")
-        count = {"op": "add", "path": f"{pointer}/replicas", "value": wanted}
-        # The list may have been reordered meanwhile.
-        same = {"op": "test", "path": f"{pointer}/name", "value": component.name}
-        listed = component.path.startswith("spec.components")
-        yield Patch(about, [same, count] if listed else [count], type=PatchType.JSON)
+    wanted, status = _wanted_replicas(component, present), _mapping(present.status)
     desired: Body = {"replicas": wanted, "selector": selector(graph, component)}
     if any(status.get(key) != value for key, value in desired.items()):
         if "replicas" in status and status["replicas"] != wanted:
             desired["lastScaleTime"] = rfc3339(now)
         yield Status(target(adapter(graph, component)), {"status": desired})
+
+
+def _wanted_replicas(component: GraphComponent, present: ChildObject) -> int:
+    wanted: int = _mapping(present.spec).get("replicas", component.replicas)
+    return wanted
 
 
 def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:

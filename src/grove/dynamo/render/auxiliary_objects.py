@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from grove.dynamo import keys, naming
 from grove.dynamo.api.common import NVIDIA
 from grove.dynamo.context import runs_on_grove
@@ -35,8 +37,21 @@ PLANNER_RULES: list[Body] = [
 ]
 
 
-def owned_objects(graph: Graph) -> Iterator[Body]:
-    """Objects owned by the graph, each after those that it refers to."""
+class AuxiliaryObjects(Struct, frozen=True):
+    """The auxiliary objects of a graph."""
+
+    owned: tuple[Body, ...] = ()
+    """Owned by the graph, each after those that it refers to."""
+    shared: tuple[Body, ...] = ()
+    """Shared by the graphs of a namespace; they stay when a graph is deleted."""
+
+
+def render(graph: Graph) -> AuxiliaryObjects:
+    """The auxiliary objects of a graph, except for the Secret with its SSH key pair."""
+    return AuxiliaryObjects(tuple(_owned_objects(graph)), tuple(_shared_objects(graph)))
+
+
+def _owned_objects(graph: Graph) -> Iterator[Body]:
     if graph.discovered_by_kubernetes:
         yield from _rbac_objects(graph, naming.account(graph), naming.role(graph), naming.binding(graph))
     for component in graph.components:
@@ -50,8 +65,7 @@ def owned_objects(graph: Graph) -> Iterator[Body]:
             yield _object("v1", "PersistentVolumeClaim", claim.name, graph, {"spec": claim.body})
 
 
-def shared_objects(graph: Graph) -> Iterator[Body]:
-    """Objects that the graphs of a namespace share; they stay when a graph is deleted."""
+def _shared_objects(graph: Graph) -> Iterator[Body]:
     if any(component.type == PLANNER for component in graph.components):
         account, role = naming.PLANNER_ACCOUNT, naming.PLANNER_ROLE
         yield from _rbac_objects(graph, account, role, f"{role}-binding", PLANNER_RULES)

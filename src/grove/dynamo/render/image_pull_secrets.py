@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import replace
 
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.wire import Wire
@@ -86,7 +85,10 @@ def has_new(fit: Names, known: Names) -> bool:
     return not set(fit) <= set(known)
 
 
-def with_pull_secrets(graph: Graph, chosen: Mapping[str, Names]) -> Graph:
-    """The graph with the chosen Secrets of its components, by component name."""
-    components = tuple(replace(each, pull_secrets=chosen.get(each.name, ())) for each in graph.components)
-    return replace(graph, components=components)
+def set_pull_secrets(pod_spec: Body, component: GraphComponent, discovered: Names) -> None:
+    """Set the Secrets of a rendered pod spec, in place: those that the component names come first."""
+    own = component.pod.get("imagePullSecrets", ())
+    if references := [*own, *({"name": name} for name in discovered)]:
+        pod_spec["imagePullSecrets"] = references
+    else:
+        pod_spec.pop("imagePullSecrets", None)

@@ -18,7 +18,8 @@ _BASE: Body = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 60}
 
 
 def pod_spec(part: ComponentRole) -> Body:
-    """The pod spec: defaults of the type and the engine, overridden by the user's fields."""
+    """The pod spec: defaults of the type and the engine, overridden by the user's fields. Without discovered
+    image pull Secrets: `image_pull_secrets` adds them."""
     graph, component = part.graph, part.component
     main = _with_cache(graph, component, containers.main_container(graph, component))
     launched = engines.launch(part, main)
@@ -32,9 +33,6 @@ def pod_spec(part: ComponentRole) -> Body:
     spec["containers"] = [main, *_sidecars(graph, component, main)]
     if volumes := _ordered_volumes(main, volumes):
         spec["volumes"] = volumes
-    if component.pull_secrets:
-        named = [{"name": name} for name in component.pull_secrets]
-        spec["imagePullSecrets"] = [*component.pod.get("imagePullSecrets", ()), *named]
     if init := [*component.pod.get("initContainers", ()), *launched.init_containers]:
         spec["initContainers"] = init
     return spec

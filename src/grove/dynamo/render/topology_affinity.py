@@ -11,13 +11,13 @@ from itertools import chain
 from typing import Any
 
 from grove.api.configuration.types import DynamoTopology, TopologyMode
+from grove.api.field_errors import FieldError, invalid, required
 from grove.api.meta import Condition
 from grove.dynamo import keys, naming
 from grove.dynamo.api.status import LEVELS
 from grove.dynamo.context import GraphContext
 from grove.dynamo.graph import Body, Graph, GraphComponent
-from grove.plan.status.conditions import new_condition
-from grove.rules.model import FieldError, invalid, required
+from grove.plan.conditions import new_condition
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 _REQUIRED = "kueue.x-k8s.io/podset-required-topology"

@@ -17,11 +17,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec import Struct
 
+from grove import timing
 from grove.kube.auth.credentials import Certificate, Credential, bearer_header
 from grove.kube.errors import ConfigError
 
-_RENEW_BEFORE_EXPIRY = timedelta(seconds=10)
-TIMEOUT = 30.0
+_RENEW_BEFORE_EXPIRY = timedelta(seconds=timing.CREDENTIAL_RENEWAL)
 
 
 class ExecCluster(Struct, frozen=True, omit_defaults=True, rename="kebab"):
@@ -63,7 +63,7 @@ class _ExecCredential(Struct, frozen=True, rename="camel"):
 class ExecPlugin:
     """Credentials that a program prints."""
 
-    def __init__(self, spec: ExecSpec, timeout: float = TIMEOUT) -> None:
+    def __init__(self, spec: ExecSpec, timeout: float = timing.EXEC_PLUGIN_TIMEOUT) -> None:
         self._spec = spec
         self._timeout = timeout
         self._credential: Credential | None = None

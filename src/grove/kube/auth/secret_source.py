@@ -11,9 +11,8 @@ import time
 from pathlib import Path
 from typing import Protocol
 
+from grove import timing
 from grove.kube.errors import ConfigError
-
-_RECHECK_AFTER = 1.0
 
 
 class SecretSource(Protocol):
@@ -67,7 +66,7 @@ class FileSource:
             raise ConfigError(
                 f"{self._purpose} {self._path} cannot be read ({problem.strerror}): check path and mode"
             ) from None
-        self._recheck_at = now + _RECHECK_AFTER
+        self._recheck_at = now + timing.SECRET_FILE_RECHECK
         return self._content
 
     def invalidate(self) -> None:

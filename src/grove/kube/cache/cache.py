@@ -37,9 +37,7 @@ class HasMetadata(Protocol):
     """Any object of the API."""
 
     @property
-    def metadata(self) -> ObjectMeta:
-        """Its metadata."""
-        ...
+    def metadata(self) -> ObjectMeta: ...
 
 
 T = TypeVar("T", bound=HasMetadata)
@@ -47,7 +45,8 @@ Handler = Callable[[T | None, T | None], None]
 
 
 class Cache(Generic[T]):
-    """The objects of one resource, by namespace and name, by secondary index, and up to date."""
+    """The objects of one resource, by namespace and name, by secondary index, and up to date. `projection`:
+    the part of an object that is kept, at least identity and version, where little of many is read."""
 
     def __init__(
         self,
@@ -58,12 +57,12 @@ class Cache(Generic[T]):
         namespace: str | None = None,
         labels: label_selector.Labels = "",
         fields: str = "",
+        projection: Callable[[T], T] | None = None,
     ) -> None:
-        self.resource = resource
-        self.as_type = as_type
-        self.namespace = namespace
+        self.resource, self.as_type, self.namespace = resource, as_type, namespace
         self.labels = label_selector.render(labels)
         self.fields = fields  # `metadata.name=x`: RBAC may permit the watch for one name only
+        self._projection = projection  # idempotent: the objects of a list are projected as they arrive
         self.synced = asyncio.Event()  # everything that existed at the start of the watch is cached
         self.synced_or_absent = asyncio.Event()  # synced, or the cluster does not serve the resource
         self._matches_selector = label_selector.parse(labels)
@@ -78,8 +77,7 @@ class Cache(Generic[T]):
         self._watch_version = 0
         self.applying_reply = False
         """Whether the handlers are called for the reply of an own request, and not for a watch event."""
-        weak = weakref.ref(self)  # the metrics registry may outlive the cache
-        gauge = metrics.cache_objects.labels(resource.label)
+        weak, gauge = weakref.ref(self), metrics.cache_objects.labels(resource.label)  # may outlive the cache
         gauge.set_function(lambda: len(alive) if (alive := weak()) is not None else 0)
 
     def __len__(self) -> int:
@@ -113,8 +111,7 @@ class Cache(Generic[T]):
 
     def apply_reply(self, new: T) -> bool:
         """Store the reply of a write or of a GET. Returns whether that changed the cache."""
-        old = self._objects.get(_key(new))
-        version = version_of(new)
+        old, version = self._objects.get(_key(new)), version_of(new)
         if new.metadata.uid in self._tombstones or not self._is_in_scope(new):
             return False
         if version <= (version_of(old) if old is not None else self._watch_version):
@@ -180,8 +177,7 @@ class Cache(Generic[T]):
         self, listed: Iterable[T], list_version: str, undecodable: Iterable[Undecodable] = ()
     ) -> None:
         """Apply a whole list, read at the given version."""
-        version = _parse_version(list_version)
-        skipped = {found.key: found for found in undecodable}
+        version, skipped = _parse_version(list_version), {found.key: found for found in undecodable}
         known = ((key, each, self._objects.get(key)) for key, each in skipped.items())
         kept = {key for key, each, old in known if old and old.metadata.uid == each.metadata.uid}
         uids: set[str] = set()
@@ -246,8 +242,12 @@ class Cache(Generic[T]):
     def _is_in_scope(self, new: T) -> bool:
         return self.namespace is None or new.metadata.namespace == self.namespace
 
+    def compact(self, new: T) -> T:
+        """What is kept of an object: its projection, with values that many objects share stored once."""
+        return intern_fields(new if self._projection is None else self._projection(new))
+
     def _store(self, old: T | None, new: T) -> None:
-        key = _key(intern_fields(new))
+        key = _key(new := self.compact(new))
         self._objects[key] = new
         if self.undecodable:
             self._clear_undecodable(key)

@@ -11,14 +11,12 @@ import asyncio
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.meta import Condition, ObjectMeta
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
-
-# Long enough to cost nothing, short enough to notice an API server that was upgraded.
-_RECHECK_AFTER = 600.0
 
 
 class _Version(Struct, frozen=True, gc=False):
@@ -69,7 +67,7 @@ class CrdWatch:
         the server takes a moment to serve it.
         """
         if self.definitions.synced.is_set() and not self._is_served(resource):
-            timeout = _RECHECK_AFTER
+            timeout = timing.CRD_RECHECK
         try:
             async with asyncio.timeout(timeout):
                 await self._wait_for_crd(resource)

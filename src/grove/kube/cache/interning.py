@@ -18,13 +18,13 @@ from msgspec import Raw, Struct, inspect
 from msgspec.json import encode
 from msgspec.structs import force_setattr
 
+from grove import timing
 from grove.api.meta import Interned
 
 T = TypeVar("T")
 Interner = Callable[[Any], Any]
 
 _UNIQUE_FIELDS = frozenset({"uid", "resource_version", "hostname"})  # text that hardly any two objects share
-_MAX_POOL_SIZE = 1024  # many times what one second brings; a full pool is cleared
 _pool: dict[Hashable, Any] = {}
 _EMPTY_DICT: dict[str, Any] = {}  # can be shared, since cached objects are never changed
 
@@ -132,7 +132,7 @@ def _get_or_add(key: Hashable, interner: Interner, value: Any) -> Any:
     """The equal value that was seen before, or this one, which is remembered."""
     known = _pool.get(key)
     if known is None:
-        if len(_pool) >= _MAX_POOL_SIZE:
+        if len(_pool) >= timing.INTERNED_VALUES:
             _pool.clear()
         known = _pool[key] = interner(value)
     return known

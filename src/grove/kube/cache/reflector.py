@@ -15,10 +15,10 @@ from typing import Generic, Protocol
 
 import structlog
 
+from grove import timing
 from grove.kube import metrics
 from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.index import Key
-from grove.kube.cache.interning import intern_fields
 from grove.kube.client import watch
 from grove.kube.client.client import Client
 from grove.kube.client.resource import Resource
@@ -38,15 +38,8 @@ from grove.kube.errors import (
 
 log = structlog.get_logger("grove.kube")
 
-# The server sends bookmarks every minute; a stream that is silent for longer is a dead connection.
-IDLE_TIMEOUT = 150.0
-# A server without streaming lists may treat the request as a plain watch and never send the end bookmark.
-SYNC_IDLE_TIMEOUT = 20.0
-WATCH_LIFETIME = (300, 600)
-# For what changes only when a user acts: slow, but that user waits for the effect.
-SLOW_BACKOFF = Backoff(first=0.5, longest=15.0)
-# A bug is likely to happen again, and a list of everything is expensive.
-AFTER_FAILURE = Backoff(first=1.0, longest=60.0)
+SLOW_BACKOFF = Backoff(*timing.INTERVENTION_BACKOFF)
+AFTER_FAILURE = Backoff(*timing.BUG_BACKOFF)
 _NEEDS_INTERVENTION = (ConnectError, Forbidden, Unauthorized)  # may need an action of an administrator
 
 
@@ -75,7 +68,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._cache = cache
         self._crd_watch = crd_watch
-        self._backoff = backoff or Backoff(first=0.1, longest=10.0)
+        self._backoff = backoff or Backoff(*timing.REFLECTOR_BACKOFF)
         self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
         self._streaming = streaming
         self._optional = optional
@@ -135,10 +128,13 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> None:
         cache = self._cache
-        initial = _InitialList[T]()
+        initial = _InitialList(cache)
         async with (
             self._client.stream(
-                cache.resource, self._parameters(), namespace=cache.namespace, idle_timeout=IDLE_TIMEOUT
+                cache.resource,
+                self._parameters(),
+                namespace=cache.namespace,
+                idle_timeout=timing.WATCH_IDLE_TIMEOUT,
             ) as stream,
             asyncio.timeout(None) as idle_timeout,
         ):
@@ -151,14 +147,14 @@ class Reflector(Generic[T]):
     def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
         """Before the end bookmark, silence means that the server will never send it."""
         now = asyncio.get_running_loop().time()
-        idle_timeout.reschedule(None if self._version else now + SYNC_IDLE_TIMEOUT)
+        idle_timeout.reschedule(None if self._version else now + timing.LIST_IDLE_TIMEOUT)
 
     def _parameters(self) -> Mapping[str, object]:
         common = {
             "allowWatchBookmarks": True,
             "labelSelector": self._cache.labels,
             "fieldSelector": self._cache.fields,
-            "timeoutSeconds": self._rng.randint(*WATCH_LIFETIME),
+            "timeoutSeconds": self._rng.randint(*timing.WATCH_LIFETIME),
         }
         if self._version:
             return common | {"resourceVersion": self._version}
@@ -252,13 +248,14 @@ class Reflector(Generic[T]):
 class _InitialList(Generic[T]):
     """The objects that exist at the start, up to the end bookmark; changes may come in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Cache[T]) -> None:
+        self._cache = cache
         self.objects: dict[Key, T] = {}
         self.undecodable: dict[Key, Undecodable] = {}
 
     def collect(self, event: watch.Event[T] | watch.SkippedEvent) -> None:
-        """Keep the newest state of an object. Values are interned here already, or the start would need the
-        most memory."""
+        """Keep the newest state of an object. It is compacted here already, or the start would need the most
+        memory."""
         metadata = event.object.metadata
         key = (metadata.namespace, metadata.name)
         self.objects.pop(key, None)
@@ -268,7 +265,7 @@ class _InitialList(Generic[T]):
         if isinstance(event, watch.SkippedEvent):
             self.undecodable[key] = event.object
         else:
-            self.objects[key] = intern_fields(event.object)
+            self.objects[key] = self._cache.compact(event.object)
 
     def clear(self) -> None:
         """Forget the objects: the cache has them."""

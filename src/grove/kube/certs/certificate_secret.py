@@ -20,6 +20,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
+from grove import timing
 from grove.api.meta import ObjectMeta
 from grove.kube.certs.certificates import (
     KeyPair,
@@ -32,8 +33,6 @@ from grove.kube.certs.serving_context import ServingContext
 from grove.kube.client.client import JSON, Client, Object
 from grove.kube.client.resource import SECRETS, Resource
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
-
-_TRIES = 5
 
 
 class _Secret(Struct, frozen=True, gc=False):
@@ -54,7 +53,7 @@ class CertificateManager:
         hosts: tuple[str, ...],
         webhooks: Iterable[tuple[Resource, str]] = (),
         known_authorities: bytes = b"",
-        propagation_delay: float = 5.0,
+        propagation_delay: float = timing.CERTIFICATE_PROPAGATION,
         wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
@@ -83,7 +82,7 @@ class CertificateManager:
         return next_rotation(credentials)
 
     async def _current(self) -> ServingCredentials:
-        for _ in range(_TRIES):
+        for _ in range(timing.CERTIFICATE_ATTEMPTS):
             stored = await self._read()
             known = parse_secret_data(stored.data) if stored else None
             wanted = rotate_if_due(known, self._hosts, self._wall_clock(), self._known_authorities)
@@ -116,7 +115,7 @@ class CertificateManager:
 
 async def publish_ca_bundle(client: Client, resource: Resource, name: str, ca_bundle: bytes) -> bool:
     """Set the caBundle of all webhooks of a configuration. Returns whether a write was needed."""
-    for _ in range(_TRIES):
+    for _ in range(timing.CERTIFICATE_ATTEMPTS):
         patch = ca_bundle_patch(await client.get(resource, name, as_type=dict), ca_bundle)
         if not patch:
             return False

@@ -19,10 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPri
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-AUTHORITY_LIFETIME = timedelta(days=3650)
-SERVING_LIFETIME = timedelta(days=365)
-_BACKDATED = timedelta(hours=1)  # for API servers whose clock is behind
-_ROTATE_AFTER = 2 / 3  # of the lifetime
+from grove import timing
+
+AUTHORITY_LIFETIME = timedelta(days=timing.AUTHORITY_LIFETIME_DAYS)
+SERVING_LIFETIME = timedelta(days=timing.SERVING_LIFETIME_DAYS)
+_BACKDATED = timedelta(seconds=timing.CERTIFICATE_BACKDATED)
 _COMMON_NAME_PREFIX = "grove webhooks"
 _EXPIRED = datetime.min.replace(tzinfo=UTC)
 
@@ -54,7 +55,7 @@ def rotation_time(certificate: bytes) -> datetime:
     except ValueError:
         return _EXPIRED
     begins, ends = parsed.not_valid_before_utc, parsed.not_valid_after_utc
-    return begins + (ends - begins) * _ROTATE_AFTER
+    return begins + (ends - begins) * timing.CERTIFICATE_ROTATION
 
 
 def needs_rotation(certificate: bytes, now: datetime) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from msgspec import Raw, Struct, structs
+from msgspec import Raw, Struct
 
+from grove import timing
 from grove.kube.client import decoding, label_selector
 from grove.kube.client.decoding import Listing, Object, Scale
 from grove.kube.client.label_selector import Labels
@@ -35,9 +36,6 @@ MERGE: PatchKind = "application/merge-patch+json"
 JSON: PatchKind = "application/json-patch+json"
 APPLY: PatchKind = "application/apply-patch+yaml"
 STRATEGIC: PatchKind = "application/strategic-merge-patch+json"
-PAGE = 500
-# The server deletes the objects of a collection one by one in a single request, with a timeout of a minute.
-_COLLECTION_TIMEOUT = 65.0
 
 __all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "Client", "Listing", "Object", "PatchKind", "Scale"]
 
@@ -62,15 +60,13 @@ class Client(RestClient):
         *,
         as_type: type[T],
         namespace: str | None = None,
-        name: str = "",
-        subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
         limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T:
-        """Create an object and return it as stored. `name` with `subresource` posts to e.g. `token`."""
-        path = resource.path(namespace, name or None, subresource) + _write_query(field_manager, dry_run)
-        request = _request("POST", "create", resource, path, namespace, name, _encode(body), limits=limits)
+        """Create an object and return it as stored."""
+        path = resource.path(namespace) + _write_query(field_manager, dry_run)
+        request = _request("POST", "create", resource, path, namespace, body=_encode(body), limits=limits)
         return decoding.decode((await self.send(request)).body, as_type, request)
 
     async def get(
@@ -96,24 +92,17 @@ class Client(RestClient):
         namespace: str | None = None,
         labels: Labels = "",
         fields: str = "",
-        resource_version: str = "",
-        page: int = PAGE,
+        page: int = timing.LIST_PAGE,
     ) -> Listing[T]:
         """All objects, read in pages of `page`. Objects that do not fit `as_type` are skipped, and listed in
         `undecodable`.
 
         If the continue token expires, everything is read again in one request, which cannot expire.
         """
-        wanted = {
-            "labelSelector": label_selector.render(labels),
-            "fieldSelector": fields,
-            "resourceVersion": resource_version,
-        }
+        wanted = {"labelSelector": label_selector.render(labels), "fieldSelector": fields}
         try:
             return await self._pages(resource, namespace, wanted | {"limit": page}, as_type)
         except Gone:
-            if resource_version not in ("", "0"):
-                raise
             return await self._pages(resource, namespace, wanted, as_type)
 
     async def _pages(
@@ -129,7 +118,7 @@ class Client(RestClient):
             skipped += part.undecodable
             if not part.continue_:
                 return Listing(items, part.resource_version, tuple(skipped))
-            wanted = wanted | {"continue": part.continue_, "resourceVersion": ""}
+            wanted = wanted | {"continue": part.continue_}
 
     async def patch(
         self,
@@ -143,13 +132,12 @@ class Client(RestClient):
         subresource: str = "",
         field_manager: str = "",
         force: bool = False,
-        dry_run: bool = False,
         limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T:
         """Patch an object. With `kind=APPLY` a field manager is required, and `force` takes fields over."""
         if kind == APPLY and not field_manager:
             raise ValueError("server-side apply needs a field_manager: name one")
-        path = resource.path(namespace, name, subresource) + _write_query(field_manager, dry_run, force)
+        path = resource.path(namespace, name, subresource) + _write_query(field_manager, force=force)
         request = _request("PATCH", "patch", resource, path, namespace, name, _encode(body), kind, limits)
         return decoding.decode((await self.send(request)).body, as_type, request)
 
@@ -177,42 +165,19 @@ class Client(RestClient):
         as_type: type[T],
         namespace: str | None = None,
         uid: str = "",
-        resource_version: str = "",
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
         limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T | None:
         """Delete an object. Returns it if the reply contains it, None if the reply is a Status.
 
-        `uid` and `resource_version` are preconditions: if the object has another one, Conflict is raised.
+        `uid` is a precondition: if the object has another one, Conflict is raised.
         """
-        options = _delete_options(propagation, grace_seconds, uid=uid, resourceVersion=resource_version)
+        options = _delete_options(propagation, grace_seconds, uid)
         path = resource.path(namespace, name)
         request = _request("DELETE", "delete", resource, path, namespace, name, options, limits=limits)
         body = (await self.send(request)).body
         return None if decoding.is_status(body) else decoding.decode(body, as_type, request)
-
-    async def delete_collection(
-        self,
-        resource: Resource,
-        *,
-        namespace: str | None = None,
-        labels: Labels,
-        fields: str = "",
-        propagation: Propagation | None = None,
-        grace_seconds: int | None = None,
-    ) -> None:
-        """Delete all objects that the labels select, in one request. `labels=""` selects all of them."""
-        path = resource.path(namespace) + query(
-            {"labelSelector": label_selector.render(labels), "fieldSelector": fields}
-        )
-        options = _delete_options(propagation, grace_seconds)
-        request = _request("DELETE", "deletecollection", resource, path, namespace, body=options)
-        await self.send(structs.replace(request, timeout=_COLLECTION_TIMEOUT))
-
-    async def get_scale(self, resource: Resource, name: str, *, namespace: str) -> Scale:
-        """The scale subresource of an object: its wanted and actual number of replicas."""
-        return await self.get(resource, name, namespace=namespace, subresource="scale", as_type=Scale)
 
     async def set_scale(self, resource: Resource, name: str, replicas: int, *, namespace: str) -> Scale:
         """Set the wanted number of replicas through the scale subresource."""
@@ -250,12 +215,12 @@ def _write_query(field_manager: str, dry_run: bool = False, force: bool = False)
     return query({"fieldManager": field_manager, "dryRun": "All" if dry_run else "", "force": force})
 
 
-def _delete_options(propagation: str | None, grace_seconds: int | None, **preconditions: str) -> bytes | None:
+def _delete_options(propagation: str | None, grace_seconds: int | None, uid: str) -> bytes | None:
     options: dict[str, Any] = {}
     if propagation:
         options["propagationPolicy"] = propagation
     if grace_seconds is not None:
         options["gracePeriodSeconds"] = grace_seconds
-    if any(preconditions.values()):
-        options["preconditions"] = {key: value for key, value in preconditions.items() if value}
+    if uid:
+        options["preconditions"] = {"uid": uid}
     return decoding.encode({"apiVersion": "v1", "kind": "DeleteOptions", **options}) if options else None

@@ -10,9 +10,8 @@ import asyncio
 import ssl
 from collections.abc import Callable
 
+from grove import timing
 from grove.kube.client.http_reply import BadReply, HttpReply, ReplyParser
-
-_IDLE_TIMEOUT = 60.0  # seconds after which an unused connection is closed
 
 
 class ConnectionFailed(Exception):
@@ -143,7 +142,7 @@ class ConnectionPool:
     def _take_idle(self) -> _Connection | None:
         """An idle connection that seems usable. The age is checked here too: after a long pause of the event
         loop, neither the timer nor the close of the server has been processed."""
-        oldest = asyncio.get_running_loop().time() - _IDLE_TIMEOUT
+        oldest = asyncio.get_running_loop().time() - timing.CONNECTION_IDLE_TIMEOUT
         while self._idle:
             connection = self._idle.pop()
             if connection.idle_since > oldest and not connection.transport.is_closing():
@@ -156,15 +155,17 @@ class ConnectionPool:
         connection.idle_since = loop.time()
         self._idle.append(connection)
         if self._close_idle_timer is None:
-            self._close_idle_timer = loop.call_later(_IDLE_TIMEOUT, self._close_idle)
+            self._close_idle_timer = loop.call_later(timing.CONNECTION_IDLE_TIMEOUT, self._close_idle)
 
     def _close_idle(self) -> None:
         """Close connections that have been idle for too long; the first are those used longest ago."""
         self._close_idle_timer, loop = None, asyncio.get_running_loop()
-        while self._idle and self._idle[0].idle_since <= loop.time() - _IDLE_TIMEOUT:
+        while self._idle and self._idle[0].idle_since <= loop.time() - timing.CONNECTION_IDLE_TIMEOUT:
             self._idle.pop(0).transport.close()
         if self._idle:
-            self._close_idle_timer = loop.call_at(self._idle[0].idle_since + _IDLE_TIMEOUT, self._close_idle)
+            self._close_idle_timer = loop.call_at(
+                self._idle[0].idle_since + timing.CONNECTION_IDLE_TIMEOUT, self._close_idle
+            )
 
     def _on_close(self, connection: _Connection) -> None:
         self._open.discard(connection)

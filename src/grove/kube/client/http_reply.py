@@ -14,13 +14,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 from msgspec.structs import replace
 
-MAX_BODY = 1024**3
-"""Bytes. A page of 500 objects has to fit, each as large as etcd accepts it: 500 x 1.5 MiB."""
-MAX_OVERHEAD = 64 * 1024
-"""Bytes of everything that is not body: head, interim replies, chunk sizes and trailers; for long bodies one
-more for every `_BODY_PER_OVERHEAD`. An API server's head has less than 1 KiB, its chunks 2 KiB and more."""
-_BODY_PER_OVERHEAD = 8
-_SHOWN = 60  # characters of the reply in an error
+from grove import timing
+
 _SWITCHING = 101
 _VERSIONS = ("1.1", "1.0")
 _LENGTH, _CODING = "Content-Length", "Transfer-Encoding"
@@ -63,9 +58,12 @@ class ReplyParser:
         except (HttpParserError, HttpParserUpgrade) as problem:
             if self._reply is None:  # otherwise the problem is in data after the reply
                 self._problem = self._problem or str(problem)
-        if self._in_body > MAX_BODY:
-            self._problem = f"its body has more than {MAX_BODY} bytes"
-        if self._received - self._in_body > MAX_OVERHEAD + self._in_body // _BODY_PER_OVERHEAD:
+        if self._in_body > timing.MAX_REPLY_BODY:
+            self._problem = f"its body has more than {timing.MAX_REPLY_BODY} bytes"
+        if (
+            self._received - self._in_body
+            > timing.MAX_REPLY_OVERHEAD + self._in_body // timing.REPLY_BODY_PER_OVERHEAD
+        ):
             self._problem = self._problem or "its head, or what is around its chunks, is too long"
         if self._problem or self._reply is not None:
             self._parser = None  # breaks the reference cycle
@@ -125,7 +123,7 @@ def _why_rejected(version: str, headers: Mapping[str, str]) -> str:
         return "this is not HTTP/1.1"
     coding = headers.get(_CODING)
     if coding is not None and (coding.lower() != "chunked" or version == "1.0"):
-        return f"its {_CODING} is {coding[:_SHOWN]!r} in HTTP/{version}"
-    if int(headers.get(_LENGTH, 0)) > MAX_BODY:
-        return f"its body has more than {MAX_BODY} bytes"
+        return f"its {_CODING} is {coding[: timing.REPLY_SHOWN]!r} in HTTP/{version}"
+    if int(headers.get(_LENGTH, 0)) > timing.MAX_REPLY_BODY:
+        return f"its body has more than {timing.MAX_REPLY_BODY} bytes"
     return ""

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Self
 
+from grove import timing
 from grove.kube import metrics
 from grove.kube.auth.config import Config
 from grove.kube.client.resource import Resource, query
@@ -17,7 +18,6 @@ from grove.kube.client.retry import RetryPolicy
 from grove.kube.client.transport import HttpTransport, Request, Response, Stream, Transport
 from grove.kube.errors import ApiError, KubeError, api_error, read_status
 
-_LONGEST_STATUS = 1024**2
 _SECONDS = re.compile("[0-9]{1,6}")  # in Retry-After; dates and other values are ignored
 
 
@@ -48,7 +48,7 @@ class RestClient:
         body: bytes | None = None,
         *,
         content_type: str = "application/json",
-        timeout: float = 30.0,
+        timeout: float = timing.REQUEST_TIMEOUT,
     ) -> Response:
         """A request to any other path, such as `/readyz` or `/openapi/v2`; raises the same errors."""
         verb = "get" if method == "GET" else "create"
@@ -102,7 +102,7 @@ async def _read_status_body(stream: Stream) -> bytes:
     body = bytearray()
     async for chunk in stream.chunks():
         body += chunk
-        if len(body) > _LONGEST_STATUS:
+        if len(body) > timing.MAX_STATUS_REPLY:
             break
     return bytes(body)
 

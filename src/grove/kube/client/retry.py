@@ -10,6 +10,7 @@ import random
 
 from msgspec import Struct
 
+from grove import timing
 from grove.kube.client.transport import Request
 from grove.kube.errors import ApiError, ConnectError, KubeError, LostReply, ServerError, TooManyRequests
 
@@ -17,9 +18,9 @@ from grove.kube.errors import ApiError, ConnectError, KubeError, LostReply, Serv
 class Backoff(Struct, frozen=True):
     """Exponential pauses with jitter, so that many clients do not retry at the same time."""
 
-    first: float = 0.1
+    first: float = timing.RETRY_BACKOFF[0]
+    longest: float = timing.RETRY_BACKOFF[1]
     factor: float = 2.0
-    longest: float = 10.0
 
     def pause(self, attempt: int, rng: random.Random) -> float:
         """The pause after the given failed attempt (0 is the first): between half and all of its span."""
@@ -30,9 +31,9 @@ class Backoff(Struct, frozen=True):
 class RetryPolicy(Struct, frozen=True):
     """How many attempts a request has, and the pauses between them."""
 
-    attempts: int = 5
+    attempts: int = timing.RETRY_ATTEMPTS
     backoff: Backoff = Backoff()
-    longest_wait: float = 30.0
+    longest_wait: float = timing.RETRY_LONGEST_WAIT
 
     def wait(self, request: Request, error: KubeError, attempt: int, rng: random.Random) -> float | None:
         """Seconds to wait before the next attempt, or None if the error is to be raised."""

@@ -18,12 +18,13 @@ from aiohttp import ClientTimeout
 from msgspec import Struct
 from yarl import URL
 
+from grove import timing
 from grove.kube.auth import tls
 from grove.kube.auth.config import Config
 from grove.kube.auth.credentials import Certificate, Credential
 from grove.kube.client.connect_errors import connect_failure_reason, one_line, root_cause
 from grove.kube.client.http1 import ConnectionFailed, ConnectionPool
-from grove.kube.client.http_reply import MAX_BODY, BadReply
+from grove.kube.client.http_reply import BadReply
 from grove.kube.errors import ConfigError, ConnectError, LostReply, NoAnswer
 
 USER_AGENT = "grove"
@@ -102,7 +103,7 @@ class Transport(Protocol):
 class HttpTransport:
     """Requests over pooled keep-alive connections, with credentials that may rotate."""
 
-    def __init__(self, config: Config, *, connect_timeout: float = 10.0) -> None:
+    def __init__(self, config: Config, *, connect_timeout: float = timing.CONNECT_TIMEOUT) -> None:
         self._config = config
         self._connect_timeout = connect_timeout
         self._limits: dict[float, ClientTimeout] = {}
@@ -227,7 +228,7 @@ class HttpTransport:
 
     def _new_session(self) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=timing.CONNECTION_IDLE_TIMEOUT),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=[*_HEADERS, *self._config.headers],
             skip_auto_headers=("Content-Type",),
@@ -273,8 +274,8 @@ async def _whole(reply: aiohttp.ClientResponse) -> bytes:
     async for piece in reply.content.iter_any():
         pieces.append(piece)
         size += len(piece)
-        if size > MAX_BODY:
-            raise BadReply(f"its body has more than {MAX_BODY} bytes")
+        if size > timing.MAX_REPLY_BODY:
+            raise BadReply(f"its body has more than {timing.MAX_REPLY_BODY} bytes")
     return b"".join(pieces)
 
 

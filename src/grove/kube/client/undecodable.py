@@ -14,6 +14,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from grove import timing
 from grove.api.json_depth import TOO_DEEP, too_deep
 from grove.api.meta import ObjectMeta
 from grove.kube import metrics
@@ -22,7 +23,6 @@ from grove.kube.client.resource import Resource
 log = structlog.get_logger("grove.kube")
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
-_MAX_TOKENS = 20_000  # a few milliseconds; metadata with larger managedFields are not read
 _KEPT_LEVELS = 4  # of the metadata: ownerReferences need two
 _ITEM = 3  # the depth of an item: in the array `items` of a list
 _metadata = msgspec.json.Decoder(ObjectMeta)
@@ -66,7 +66,7 @@ def _metadata_text(text: bytes, level: int) -> bytes:
     """The value of `metadata`, with deeply nested values replaced by null; empty if it is not found."""
     depth, begun, copied, cut = 0, False, 0, 0
     pieces: list[bytes] = []
-    for token in islice(_TOKEN.finditer(text), _MAX_TOKENS):
+    for token in islice(_TOKEN.finditer(text), timing.UNDECODABLE_TOKENS):
         match token[0]:
             case b"{" | b"[":
                 depth += 1

@@ -13,15 +13,13 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from grove import timing
 from grove.api.json_depth import too_deep
 from grove.kube.client import decoding
 from grove.kube.client.resource import Resource
 from grove.kube.client.undecodable import Undecodable, count_skipped, undecodable
 from grove.kube.errors import LostReply, api_error, read_status
 
-LONGEST_LINE = 64 * 1024**2
-"""Bytes of an event. etcd accepts objects of 1.5 MiB, and JSON escapes may make them six times as long.
-Servers can be configured to accept larger ones, but not objects of this size."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _TYPE = re.compile(rb'\s*{\s*"type"\s*:\s*"([A-Z]+)"')
@@ -59,9 +57,9 @@ async def line_batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes
             lines = [bytes(pending), *rest[:-1]]
             pending = bytearray(rest[-1])
             yield [line for line in lines if line]
-        if len(pending) > LONGEST_LINE:
+        if len(pending) > timing.MAX_WATCH_LINE:
             raise LineTooLong(
-                f"an event of the watch has more than {LONGEST_LINE} bytes: "
+                f"an event of the watch has more than {timing.MAX_WATCH_LINE} bytes: "
                 "delete the large object, or check the proxies in front of the API server"
             )
 

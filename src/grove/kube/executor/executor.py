@@ -15,7 +15,8 @@ from typing import Protocol
 
 import structlog
 
-from grove.api.intents import DeleteCollection, Intent
+from grove import timing
+from grove.api.intents import Intent
 from grove.kube import metrics
 from grove.kube.client.client import Client
 from grove.kube.client.resource import Resource
@@ -34,15 +35,12 @@ from grove.kube.executor.deferred_values import DeferredValues
 from grove.kube.executor.dependency_graph import DependencyGraph, IntentStep
 from grove.kube.executor.outcome import IntentState, Outcome, Result, UnknownWrite
 from grove.kube.executor.unknown_writes import UnknownWriteResolver
-from grove.kube.executor.write_latency import REPORTED, SLOW, WriteClass
+from grove.kube.executor.write_latency import WriteClass
 from grove.kube.executor.write_limiter import WriteLimiter, WritePriority
 from grove.kube.executor.writer import ResourceMapper, Writer, WriteReply
 from grove.kube.leader.leadership import LeadershipLost
 
 log = structlog.get_logger("grove.kube.executor.executor")
-
-_ATTEMPTS = 5  # for a write that the server certainly did not do
-_LONGEST_PAUSE = 30.0  # even if the server asks for more: the plan would be outdated
 
 
 class Progress(Protocol):
@@ -68,14 +66,13 @@ class Executor:
         store: ObjectStore | None = None,
         limiter: WriteLimiter | None = None,
         backoff: Backoff | None = None,
-        field_manager: str = "grove",
     ) -> None:
         mapper, store = ResourceMapper(resources), store or CacheStore()
         self.limiter = limiter or WriteLimiter()
         self.backoff = backoff or Backoff()
         self.rng = random.Random()  # noqa: S311 - jitter, not secrets
         # The client does not retry: the executor does, without occupying a slot during the pause.
-        self.writer = Writer(Client(transport, retry=NO_RETRY), mapper, store, field_manager)
+        self.writer = Writer(Client(transport, retry=NO_RETRY), mapper, store)
         self.unknown_writes = UnknownWriteResolver(
             Client(transport, retry=NO_RETRY), mapper, store, self.backoff
         )
@@ -148,7 +145,7 @@ class _PlanRun:
         except KubeError as error:
             return await self._resolve(step.intent, error)
         except Exception as bug:  # in this intent alone: the others go on
-            log.exception("intent cannot be sent", key=step.id)
+            log.exception("intent cannot be sent", key=step.id, action="skip it", reason=str(bug))
             return Result(step.intent, IntentState.FAILED, error=bug)
         return Result(step.intent, IntentState.DONE, reply.name, reply.uid)
 
@@ -164,17 +161,17 @@ class _PlanRun:
         """Send within the limit. A write that certainly took no effect is retried, after a pause without a
         slot."""
         write_class = self._executor.writer.write_class(step.intent)
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(timing.WRITE_ATTEMPTS):
             slot = WriteSlot(self._executor, write_class, self._progress)
             await slot.acquire(step.priority)
             try:
                 return await slot.send(step.intent, self._deferred)
             except (ConnectError, TooManyRequests) as rejection:
-                if attempt + 1 == _ATTEMPTS:
+                if attempt + 1 == timing.WRITE_ATTEMPTS:
                     raise
                 pause = self._executor.backoff.pause(attempt, self._executor.rng)
                 if isinstance(rejection, TooManyRequests):
-                    pause += min(rejection.retry_after or 0.0, _LONGEST_PAUSE)
+                    pause += min(rejection.retry_after or 0.0, timing.WRITE_LONGEST_PAUSE)
             finally:
                 slot.release()
             await asyncio.sleep(pause)
@@ -202,37 +199,33 @@ class WriteSlot:
         """Send once, and record the latency or the rejection."""
         loop = asyncio.get_running_loop()
         began, timeout = loop.time(), self._latencies.timeout(self._write_class)
-        # The time to delete a collection depends on its size: that says nothing about load.
-        measured = not isinstance(intent, DeleteCollection)
-        if measured:
-            self._timer = loop.call_later(SLOW, self._on_late)
+        self._timer = loop.call_later(timing.SLOW_WRITE, self._on_late)
         try:
             reply = await self._executor.writer.send(intent, deferred, timeout)
         except NoAnswer as lost:
-            if measured:
-                self._latencies.record_timeout(self._write_class, lost.seconds)
+            self._latencies.record_timeout(self._write_class, lost.seconds)
             raise
         except (TooManyRequests, LostReply):
             self._limiter.record_rejection()
             raise
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
-        if measured:
-            took = loop.time() - began
-            self._latencies.record_reply(self._write_class, took)
-            self._limiter.record_reply(took, self._latencies.floor(self._write_class))
+            self._timer.cancel()
+        took = loop.time() - began
+        self._latencies.record_reply(self._write_class, took)
+        self._limiter.record_reply(took, self._latencies.floor(self._write_class))
         return reply
 
     def _on_late(self) -> None:
-        """The write has been in flight for `SLOW` seconds: free its slot for other writes."""
+        """The write has been in flight for `timing.SLOW_WRITE` seconds: free its slot for other writes."""
         self._latencies.record_late(self._write_class)
         self._slow = self._slow or self._limiter.move_to_slow(self._write_class)
         self._on_wait()
-        self._timer = asyncio.get_running_loop().call_later(REPORTED - SLOW, self._report)
+        self._timer = asyncio.get_running_loop().call_later(
+            timing.REPORTED_WRITE - timing.SLOW_WRITE, self._report
+        )
 
     def _report(self) -> None:
-        self._latencies.report(self._write_class, REPORTED)
+        self._latencies.report(self._write_class, timing.REPORTED_WRITE)
         if self._progress is not None:
             self._progress.on_slow(self._write_class)
 

@@ -12,25 +12,36 @@ import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
+from grove import timing
 from grove.api.intents import Intent
 from grove.kube.errors import NoAnswer, UnknownOutcome
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import Outcome, UnknownWrite
-from grove.kube.executor.write_latency import CAUSE, REPORTED, WriteClass
+from grove.kube.executor.write_latency import CAUSE, WriteClass
 from grove.kube.workqueue.queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
-
-_LONGEST_BACKOFF = 10.0
-"""Seconds after which unknown writes are read again: no event reports that the server answers again."""
 
 
 class WriteProblem(NamedTuple):
     """A problem with writes of one class, for `status.lastErrors`."""
 
     code: str
-    words: str
+    message: str
     cause: str
+
+
+class WriteState(Struct):
+    """What is remembered about the writes of one key."""
+
+    unknown: tuple[UnknownWrite, ...] = ()
+    """Writes that got no answer and may have taken effect."""
+    slow: frozenset[WriteClass] = frozenset()
+    """Classes of writes that are reported as slow."""
+    timed_out: bool = False
+    """Whether a write of the current pass got no answer."""
 
 
 OnWriteProblem = Callable[[K, tuple[WriteProblem, ...]], None]
@@ -38,58 +49,60 @@ OnWait = Callable[[K], None]
 
 
 class KeyedExecutor(Generic[K]):
-    """Executes plans of the keys of a queue. `on_problem` is called when writes of a key are slow or have an
-    unknown outcome, and with an empty tuple when that is over; `on_wait` when a key frees its worker."""
+    """Executes plans of the keys of a queue. `state_of` returns the state of a key, which the caller keeps.
+    `on_problem` is called when writes of a key are slow or have an unknown outcome, and with an empty tuple
+    when that is over; `on_wait` when a key frees its worker."""
 
     def __init__(
         self,
         executor: Executor,
-        queue: Callable[[], WorkQueue[K]],
+        queue: WorkQueue[K],
+        state_of: Callable[[K], WriteState],
         on_problem: OnWriteProblem[K],
         on_wait: OnWait[K] = lambda _: None,
     ) -> None:
-        self._executor, self._queue = executor, queue
+        self._executor, self._queue, self._state_of = executor, queue, state_of
         self._on_problem, self._on_wait = on_problem, on_wait
-        self._unknown_writes: dict[K, tuple[UnknownWrite, ...]] = {}
-        self._slow: dict[K, frozenset[WriteClass]] = {}
-        self._timed_out: set[K] = set()
 
     async def execute(self, key: K, intents: Sequence[Intent]) -> Outcome:
         """Execute a plan, or a part of one."""
         outcome = await self._executor.execute(intents, _Progress(key, self))
+        state = self._state_of(key)
         if outcome.unknown_writes:
-            self._unknown_writes[key] = (*self._unknown_writes.get(key, ()), *outcome.unknown_writes)
-            self._report(key)
+            state.unknown = (*state.unknown, *outcome.unknown_writes)
+            self._report(key, state)
         if any(isinstance(error, NoAnswer | UnknownOutcome) for error in outcome.errors):
-            self._timed_out.add(key)
+            state.timed_out = True
         return outcome
 
     def end_pass(self, key: K) -> None:
         """A reconcile of the key has ended. If none of its writes timed out, none is slow any more."""
-        if key in self._timed_out:
-            self._timed_out.discard(key)
-        elif self._slow.pop(key, None):
-            self._report(key)
+        state = self._state_of(key)
+        if state.slow and not state.timed_out:
+            state.slow = frozenset()
+            self._report(key, state)
+        state.timed_out = False
 
     def detach(self, key: K) -> None:
         """A write of the key waits for the server: free the key's worker."""
-        self._queue().detach(key)
+        self._queue.detach(key)
         self._on_wait(key)
 
     def mark_slow(self, key: K, write_class: WriteClass) -> None:
         """A write of the key takes long: report it."""
-        known = self._slow.get(key, frozenset())
-        if write_class not in known:
-            self._slow[key] = known | {write_class}
-            self._report(key)
+        state = self._state_of(key)
+        if write_class not in state.slow:
+            state.slow |= {write_class}
+            self._report(key, state)
 
     async def verify(self, key: K) -> bool:
         """Read the objects of the key's unknown writes. False: some are still unknown, the key is requeued,
         and it must not be planned."""
-        unknown = self._unknown_writes.pop(key, ())
-        left = list(unknown)
-        if left:
-            self.detach(key)
+        state = self._state_of(key)
+        if not state.unknown:
+            return True
+        left = list(state.unknown)
+        self.detach(key)
         try:
             while left:
                 write = left[0]
@@ -100,43 +113,39 @@ class KeyedExecutor(Generic[K]):
                     break
                 del left[0]
         finally:
-            if left:
-                self._unknown_writes[key] = tuple(left)
-            elif unknown:
-                self._report(key)
+            state.unknown = tuple(left)
+            if not left:
+                self._report(key, state)
         if left:
-            again = asyncio.get_running_loop().time() + _LONGEST_BACKOFF
-            self._queue().enqueue(key, again, failed=True)
+            again = asyncio.get_running_loop().time() + timing.UNKNOWN_WRITE_LONGEST_BACKOFF
+            self._queue.enqueue(key, again, failed=True)
         return not left
 
     def forget(self, key: K) -> None:
-        """The key does not exist any more."""
-        reported = key in self._unknown_writes or key in self._slow
-        self._unknown_writes.pop(key, None)
-        self._slow.pop(key, None)
-        self._timed_out.discard(key)
-        if reported:
+        """The key does not exist any more: none of its writes is a problem."""
+        state = self._state_of(key)
+        if state.unknown or state.slow:
+            state.unknown, state.slow = (), frozenset()
             self._on_problem(key, ())
 
-    def _report(self, key: K) -> None:
+    def _report(self, key: K, state: WriteState) -> None:
         slow_writes = [
-            WriteProblem(f"SLOW_{slow.verb.upper()}", _slow_message(slow), CAUSE)
-            for slow in self._slow.get(key, ())
+            WriteProblem(f"SLOW_{slow.verb.upper()}", _slow_message(slow), CAUSE) for slow in state.slow
         ]
         unknown: dict[WriteClass, WriteProblem] = {}
-        for write in self._unknown_writes.get(key, ()):
+        for write in state.unknown:
             write_class = self._executor.writer.write_class(write.intent)
-            words = (
+            message = (
                 f"it is unknown whether {write_class} took effect: "
                 "the object is read again before anything else is done"
             )
-            problem = WriteProblem(f"UNKNOWN_{write_class.verb.upper()}", words, write.reason)
+            problem = WriteProblem(f"UNKNOWN_{write_class.verb.upper()}", message, write.reason)
             unknown.setdefault(write_class, problem)
         self._on_problem(key, (*sorted(slow_writes), *sorted(unknown.values())))
 
 
 def _slow_message(write_class: WriteClass) -> str:
-    return f"{write_class} takes longer than {REPORTED:g} s"
+    return f"{write_class} takes longer than {timing.REPORTED_WRITE:g} s"
 
 
 class _Progress(Generic[K]):

@@ -94,10 +94,3 @@ class Outcome(Struct, frozen=True, gc=False):
         if not uid:
             raise KeyError(f"{value!r} is not known: '{value.intent}' has created nothing")
         return value.resolve(uid)
-
-    def result_of(self, intent: Intent) -> Result:
-        """The result of one intent."""
-        for result in self.results:
-            if result.intent is intent:
-                return result
-        raise KeyError(f"{intent.id} is not part of this plan")

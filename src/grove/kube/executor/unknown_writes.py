@@ -14,7 +14,8 @@ from typing import Any
 
 import structlog
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch
+from grove import timing
+from grove.api.intents import Create, Delete, Intent, Patch
 from grove.kube.client.client import Client, Object, RequestLimits
 from grove.kube.client.decoding import decoder
 from grove.kube.client.retry import Backoff
@@ -35,8 +36,7 @@ from grove.kube.executor.writer import ResourceMapper
 
 log = structlog.get_logger("grove.kube.executor.executor")
 
-_READS = 4  # attempts to read one object, before its key is requeued
-_READ_LIMITS = RequestLimits(timeout=5.0)
+_READ_LIMITS = RequestLimits(timeout=timing.UNKNOWN_WRITE_READ_TIMEOUT)
 
 
 class UnknownWriteResolver:
@@ -53,8 +53,6 @@ class UnknownWriteResolver:
         self, intent: Intent, deferred: DeferredValues, error: KubeError
     ) -> Result:
         """The result of an intent whose write was answered with an error, or not at all."""
-        if isinstance(intent, DeleteCollection):
-            return Result(intent, IntentState.FAILED, error=error)
         name = deferred.resolve(intent.target.name)
         if isinstance(error, NotFound) and _is_about(error, name) and not isinstance(intent, Create):
             return self._missing_result(intent, name, error)
@@ -73,7 +71,7 @@ class UnknownWriteResolver:
         try:
             existing = await self._read_current(intent, name)
         except UnknownOutcome as unknown:
-            message = f"{error}; reading it failed {_READS} times: {unknown}"
+            message = f"{error}; reading it failed {timing.UNKNOWN_WRITE_READS} times: {unknown}"
             return Result(intent, IntentState.FAILED, name, error=UnknownOutcome(message))
         except KubeError:
             return Result(intent, IntentState.FAILED, name, error=error)
@@ -121,11 +119,11 @@ class UnknownWriteResolver:
                 cached = self._store.put(self._mapper.resource_of(intent), existing)
                 return Result(intent, IntentState.WAITING if cached else IntentState.CONFLICT, name)
 
-    async def _read_current(self, intent: Any, name: str) -> Any | None:
+    async def _read_current(self, intent: Intent, name: str) -> Any | None:
         """The object, None if it does not exist. Raises UnknownOutcome if the server does not answer."""
         resource = self._mapper.resource_of(intent)
         why: KubeError = UnknownOutcome("not read")
-        for attempt in range(_READS):
+        for attempt in range(timing.UNKNOWN_WRITE_READS):
             if attempt:
                 await asyncio.sleep(self._backoff.pause(attempt, self._rng))
             try:

@@ -17,15 +17,10 @@ from typing import NamedTuple
 import structlog
 from msgspec import Struct
 
+from grove import timing
+
 log = structlog.get_logger("grove.kube.executor.executor")
 
-SLOW = 1.0  # seconds in flight after which a write no longer occupies a slot of the fast ones
-REPORTED = 3.0  # seconds in flight after which it is reported
-FIRST_TIMEOUT = 5.0
-LONGEST_TIMEOUT = 30.0
-_DECAY = 0.9
-_FLOOR_GROWTH = 1.05  # factor of the floor after each reply above it: it follows within a hundred replies
-_MAX_RECORDS = 4096  # the oldest is removed first
 CAUSE = "an admission webhook may be slow"
 _GERUNDS = {"create": "creating", "patch": "patching", "delete": "deleting", "deletecollection": "deleting"}
 
@@ -46,7 +41,7 @@ ANY = WriteClass("", "", "")
 
 class _Record(Struct):
     floor: float = 0.0
-    timeout: float = FIRST_TIMEOUT
+    timeout: float = timing.WRITE_FIRST_TIMEOUT
     reported: bool = False
 
 
@@ -59,7 +54,7 @@ class Latencies:
     def timeout(self, write_class: WriteClass) -> float:
         """The timeout of the next write, in seconds."""
         record = self._records.get(write_class)
-        return FIRST_TIMEOUT if record is None else record.timeout
+        return timing.WRITE_FIRST_TIMEOUT if record is None else record.timeout
 
     def floor(self, write_class: WriteClass) -> float:
         """The lowest recent latency, 0 if none is known."""
@@ -68,7 +63,7 @@ class Latencies:
 
     def is_slow(self, write_class: WriteClass) -> bool:
         """Whether the next write is expected to be slow."""
-        return self.floor(write_class) >= SLOW
+        return self.floor(write_class) >= timing.SLOW_WRITE
 
     def record_reply(self, write_class: WriteClass, seconds: float) -> None:
         """A write was answered after so many seconds."""
@@ -77,26 +72,29 @@ class Latencies:
             record = self._add(write_class)
             record.floor = seconds
         else:
-            record.floor = min(seconds, max(record.floor, 0.001) * _FLOOR_GROWTH)
+            record.floor = min(seconds, max(record.floor, 0.001) * timing.LATENCY_FLOOR_GROWTH)
         # A write that usually takes four seconds may take eight: the timeout is for replies that never come.
         # After a timeout it shrinks slowly: fast replies of other objects do not take it from a slow one.
-        record.timeout = min(LONGEST_TIMEOUT, max(FIRST_TIMEOUT, 2 * record.floor, _DECAY * record.timeout))
-        if record.reported and seconds < SLOW:
+        record.timeout = min(
+            timing.WRITE_LONGEST_TIMEOUT,
+            max(timing.WRITE_FIRST_TIMEOUT, 2 * record.floor, timing.LATENCY_DECAY * record.timeout),
+        )
+        if record.reported and seconds < timing.SLOW_WRITE:
             record.reported = False
             log.info(
                 "writes are fast again", key=write_class.namespace, action=str(write_class), reason="answered"
             )
 
     def record_late(self, write_class: WriteClass) -> None:
-        """A write has been in flight for `SLOW` seconds: the following ones are expected to be slow, too."""
+        """A write has been in flight for `SLOW_WRITE` seconds: the next ones are expected to be slow, too."""
         record = self._records.get(write_class) or self._add(write_class)
-        record.floor = max(record.floor, SLOW)
+        record.floor = max(record.floor, timing.SLOW_WRITE)
 
     def record_timeout(self, write_class: WriteClass, seconds: float) -> None:
         """A write timed out after so many seconds: the next one gets more time."""
         record = self._records.get(write_class) or self._add(write_class)
-        record.floor = max(record.floor, min(seconds, LONGEST_TIMEOUT))
-        record.timeout = min(LONGEST_TIMEOUT, max(record.timeout, 2 * seconds))
+        record.floor = max(record.floor, min(seconds, timing.WRITE_LONGEST_TIMEOUT))
+        record.timeout = min(timing.WRITE_LONGEST_TIMEOUT, max(record.timeout, 2 * seconds))
         self.report(write_class, seconds)
 
     def report(self, write_class: WriteClass, seconds: float) -> None:
@@ -108,7 +106,7 @@ class Latencies:
             log.warning("writes are slow", key=write_class.namespace, action=str(write_class), reason=reason)
 
     def _add(self, write_class: WriteClass) -> _Record:
-        if len(self._records) >= _MAX_RECORDS:
+        if len(self._records) >= timing.LATENCY_RECORDS:
             del self._records[next(iter(self._records))]
         record = self._records[write_class] = _Record()
         return record

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from grove import timing
 from grove.kube import metrics
-from grove.kube.executor.tenant_queue import TenantQueue
 from grove.kube.executor.write_latency import ANY, Latencies, WriteClass
+from grove.kube.workqueue.turn_queue import TurnQueue
 
 
 class WritePriority(IntEnum):
@@ -42,16 +43,6 @@ class LimitBounds(Struct, frozen=True):
     initial: float = 32.0
     lowest: float = 2.0
     highest: float = 64.0
-
-
-_LONG_TERM_WEIGHT = 0.01  # weight of one reply in the usual latency: about the last hundred replies
-_RECENT_WEIGHT = 0.1  # and in the recent one: about the last ten
-_TOLERANCE = 2.0  # replies up to this many times slower than usual do not lower the limit
-_SMOOTHING = 0.1  # the part of each correction that is applied at once
-_USUAL_DECAY = 0.95  # how fast the usual latency falls when it stems from a time of high load
-_REJECTION_FACTOR = 0.5
-_REJECTION_WINDOW = 0.1  # rejections within so many seconds count as one: the server shed them together
-_WRITES_IN_A_ROW = 7  # so many writes may overtake a status that waits; then it is sent
 
 
 class LatencyGradient:
@@ -74,21 +65,21 @@ class LatencyGradient:
             latency -= min(latency, floor) - self._usual
         self._replies += 1
         # The first replies are averaged evenly: the first replies of a burst are its fastest.
-        self._usual += max(_LONG_TERM_WEIGHT, 1 / self._replies) * (latency - self._usual)
-        self._recent += max(_RECENT_WEIGHT, 1 / self._replies) * (latency - self._recent)
+        self._usual += max(timing.LIMITER_LONG_TERM_WEIGHT, 1 / self._replies) * (latency - self._usual)
+        self._recent += max(timing.LIMITER_RECENT_WEIGHT, 1 / self._replies) * (latency - self._recent)
         if self._usual > 2 * self._recent:
-            self._usual *= _USUAL_DECAY
+            self._usual *= timing.LIMITER_USUAL_DECAY
         slower = self._recent / self._usual if self._usual else 1.0
-        wanted = self.limit * min(1.0, max(_REJECTION_FACTOR, _TOLERANCE / slower if slower else 1.0)) + sqrt(
-            self.limit
-        )
-        self._set(self.limit + _SMOOTHING * (wanted - self.limit))
+        wanted = self.limit * min(
+            1.0, max(timing.LIMITER_REJECTION_FACTOR, timing.LIMITER_TOLERANCE / slower if slower else 1.0)
+        ) + sqrt(self.limit)
+        self._set(self.limit + timing.LIMITER_SMOOTHING * (wanted - self.limit))
 
     def record_rejection(self, now: float) -> None:
         """The server answered 429: halve the limit, once for all requests that were rejected together."""
-        if now - self._cut_at > max(self._recent, _REJECTION_WINDOW):
+        if now - self._cut_at > max(self._recent, timing.LIMITER_REJECTION_WINDOW):
             self._cut_at = now
-            self._set(self.limit * _REJECTION_FACTOR)
+            self._set(self.limit * timing.LIMITER_REJECTION_FACTOR)
 
     def _set(self, limit: float) -> None:
         self.limit = min(self._bounds.highest, max(self._bounds.lowest, limit))
@@ -106,8 +97,8 @@ class WriteLimiter:
     def __init__(self, bounds: LimitBounds | None = None) -> None:
         self._gradient = LatencyGradient(bounds or LimitBounds())
         self.latencies = Latencies()
-        self._waiting: tuple[TenantQueue[_Waiting], ...] = (TenantQueue(), TenantQueue())
-        self._waiting_slow: TenantQueue[_Waiting] = TenantQueue()
+        self._waiting: tuple[TurnQueue[str, _Waiting], ...] = (TurnQueue(), TurnQueue())
+        self._waiting_slow: TurnQueue[str, _Waiting] = TurnQueue()
         self._overtaken = 0
         self._slow: Counter[str] = Counter()  # slow writes in flight, by tenant
         self.in_flight = 0
@@ -151,7 +142,7 @@ class WriteLimiter:
             return True
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiting = self._waiting_slow if slow else self._waiting[priority]
-        waiting.add(tenant, _Waiting(waiter, write_class, on_slow))
+        waiting.add(_Waiting(waiter, write_class, on_slow), tenant)
         try:
             return await waiter
         except asyncio.CancelledError:
@@ -201,20 +192,20 @@ class WriteLimiter:
             if next_.waiter.done():
                 continue
             if self.latencies.is_slow(next_.write_class):  # it became slow while this write waited
-                self._waiting_slow.add(next_.write_class.namespace, next_)
+                self._waiting_slow.add(next_, next_.write_class.namespace)
                 next_.on_slow()
                 continue
             self.in_flight += 1
             next_.waiter.set_result(False)
-        while self._waiting_slow and (next_ := self._waiting_slow.take(self._has_slow_slot)) is not None:
+        while self._waiting_slow and (next_ := self._waiting_slow.pop(self._has_slow_slot)) is not None:
             if not next_.waiter.done():
                 self._slow[next_.write_class.namespace] += 1
                 next_.waiter.set_result(True)
 
     def _next_waiter(self) -> _Waiting | None:
         writes, statuses = self._waiting
-        if writes and (not statuses or self._overtaken < _WRITES_IN_A_ROW):
+        if writes and (not statuses or self._overtaken < timing.WRITES_BEFORE_A_STATUS):
             self._overtaken = self._overtaken + 1 if statuses else 0
-            return writes.take()
+            return writes.pop()
         self._overtaken = 0
-        return statuses.take()
+        return statuses.pop()

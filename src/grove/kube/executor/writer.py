@@ -7,34 +7,28 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, PatchType, Status
+from grove import timing
+from grove.api.intents import Create, Delete, Intent, Patch, PatchType, Status
 from grove.kube.client.client import Client, RequestLimits
 from grove.kube.client.resource import Resource
 from grove.kube.executor.cache_store import ObjectStore
 from grove.kube.executor.deferred_values import DeferredValues
 from grove.kube.executor.write_latency import WriteClass
 
-_VERBS = {
-    Create: "create",
-    Patch: "patch",
-    Status: "patch",
-    Delete: "delete",
-    DeleteCollection: "deletecollection",
-}
+_VERBS = {Create: "create", Patch: "patch", Status: "patch", Delete: "delete"}
 
 
 def is_conditional(intent: Intent) -> bool:
     """Whether the server rejects the write if it arrives too late (see docs/decisions/leader-election.md):
-    the name of a create exists, the UID or resourceVersion of a delete or a patch is another."""
+    the name of a create exists, the UID or resourceVersion of a patch or the UID of a delete is another."""
     match intent:
         case Create():
             return True
         case Delete():
-            return bool(intent.uid or intent.resource_version)
+            return bool(intent.uid)
         case Patch() | Status():
             metadata = intent.body.get("metadata", {}) if isinstance(intent.body, dict) else {}
             return bool(metadata.get("resourceVersion") or metadata.get("uid"))
-    return False
 
 
 class WriteReply(Struct, frozen=True, gc=False):
@@ -52,7 +46,7 @@ class ResourceMapper:
 
     def resource_of(self, intent: Intent) -> Resource:
         """The resource that an intent is about."""
-        about = intent if isinstance(intent, DeleteCollection) else intent.target
+        about = intent.target
         resource = self._resources.get((about.api_version, about.kind))
         if resource is None:
             raise LookupError(
@@ -64,27 +58,23 @@ class ResourceMapper:
 class Writer:
     """Sends intents once, raises the server's errors, and puts the replies into the store."""
 
-    def __init__(
-        self, client: Client, mapper: ResourceMapper, store: ObjectStore, field_manager: str
-    ) -> None:
+    def __init__(self, client: Client, mapper: ResourceMapper, store: ObjectStore) -> None:
         self._client = client
         self._mapper = mapper
         self._store = store
-        self._field_manager = field_manager
 
     def write_class(self, intent: Intent) -> WriteClass:
         """The class of writes that the intent belongs to."""
-        about = intent if isinstance(intent, DeleteCollection) else intent.target
         resource = self._mapper.resource_of(intent).label
         if isinstance(intent, Status):
             resource += "/status"  # admission rules name the subresource: one may be slow without the other
-        return WriteClass(_VERBS[type(intent)], resource, about.namespace)
+        return WriteClass(_VERBS[type(intent)], resource, intent.target.namespace)
 
-    async def send(self, intent: Intent, deferred: DeferredValues, timeout: float = 30.0) -> WriteReply:
+    async def send(
+        self, intent: Intent, deferred: DeferredValues, timeout: float = timing.REQUEST_TIMEOUT
+    ) -> WriteReply:
         """Send the intent, with its deferred values resolved."""
         resource = self._mapper.resource_of(intent)
-        if isinstance(intent, DeleteCollection):
-            return await self._delete_collection(resource, intent)
         name = deferred.resolve(intent.target.name)
         limits = RequestLimits(timeout, is_conditional(intent))
         if isinstance(intent, Delete):
@@ -109,18 +99,17 @@ class Writer:
         deferred: DeferredValues,
         limits: RequestLimits,
     ) -> WriteReply:
-        subresource = "status" if isinstance(intent, Status) else intent.subresource
-        applies = intent.type is PatchType.APPLY
+        kind, subresource = PatchType.MERGE, "status"
+        if isinstance(intent, Patch):
+            kind, subresource = intent.type, intent.subresource
         patched = await self._client.patch(
             resource,
             name,
             deferred.encode(intent.body),
             as_type=dict if subresource not in ("", "status") else self._store.type_of(resource),
             namespace=intent.target.namespace or None,
-            kind=intent.type.value,
+            kind=kind.value,
             subresource=subresource,
-            field_manager=self._field_manager if applies else "",
-            force=applies,
             limits=limits,
         )
         # Other subresources (scale, ...) answer with an object of another kind, which is not the store's.
@@ -136,8 +125,7 @@ class Writer:
             as_type=self._store.type_of(resource),
             namespace=namespace or None,
             uid=intent.uid,
-            resource_version=intent.resource_version,
-            propagation=intent.propagation.value,
+            propagation="Background",
             grace_seconds=intent.grace_seconds,
             limits=limits,
         )
@@ -147,16 +135,6 @@ class Writer:
         if uid:
             self._store.mark_deleted(resource, namespace, name, uid)
         return WriteReply(name, uid)
-
-    async def _delete_collection(self, resource: Resource, intent: DeleteCollection) -> WriteReply:
-        await self._client.delete_collection(
-            resource,
-            namespace=intent.namespace or None,
-            labels=intent.selector,
-            propagation=intent.propagation.value,
-            grace_seconds=intent.grace_seconds,
-        )
-        return WriteReply()
 
     def _cache_reply(self, resource: Resource, obj: Any) -> WriteReply:
         self._store.put(resource, obj)

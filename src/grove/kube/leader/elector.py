@@ -124,7 +124,9 @@ class Elector:
         except TimeoutError:
             leadership.end("the lease could not be renewed in time")
         except Exception as bug:  # the leader has to stop, or it would wait for ever
-            log.exception("renewing the lease failed with an unexpected error", key=self._name)
+            log.exception(
+                "lease renewal failed unexpectedly", key=self._name, action="end leadership", reason=str(bug)
+            )
             leadership.end(f"renewing failed: {bug}")
         log.error("leadership lost", key=self._name, action="stop writing", reason=await leadership.ended())
 

@@ -19,22 +19,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.meta import ObjectMeta
 from grove.kube.client import watch
 from grove.kube.client.client import Client
 from grove.kube.client.resource import LEASES
 from grove.kube.errors import ConfigError, LostReply, NotFound
 
-_IDLE_TIMEOUT = 150.0
-_WATCH_LIFETIME = 300
-
 
 class LeaseTiming(Struct, frozen=True):
     """How long a lease lasts, and how often it is renewed, in seconds."""
 
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
+    lease_duration: float = timing.LEASE_DURATION
+    renew_deadline: float = timing.LEASE_RENEW_DEADLINE
+    retry_period: float = timing.LEASE_RETRY_PERIOD
 
     def __post_init__(self) -> None:
         if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
@@ -152,10 +150,10 @@ class LeaseClient:
         parameters = {
             "fieldSelector": f"metadata.name={self._name}",
             "resourceVersion": "",  # not that of the lease, which may be too old for a restarted server
-            "timeoutSeconds": _WATCH_LIFETIME,
+            "timeoutSeconds": timing.LEASE_WATCH_LIFETIME,
         }
         async with self._client.stream(
-            LEASES, parameters, namespace=self._namespace, idle_timeout=_IDLE_TIMEOUT
+            LEASES, parameters, namespace=self._namespace, idle_timeout=timing.WATCH_IDLE_TIMEOUT
         ) as stream:
             async for lines in watch.line_batches(stream.chunks()):
                 for event in map(self._decoder.decode, lines):

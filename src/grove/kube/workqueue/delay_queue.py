@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-K = TypeVar("K", bound=Hashable)
+from grove import timing
 
-_SLACK = 64  # outdated heap entries that are not worth a rebuild
+K = TypeVar("K", bound=Hashable)
 
 
 class DelayQueue(Generic[K]):
@@ -34,7 +34,7 @@ class DelayQueue(Generic[K]):
         self._due_times[key] = at
         self._pushed += 1
         heapq.heappush(self._heap, (at, self._pushed, key))
-        if len(self._heap) > 2 * len(self._due_times) + _SLACK:
+        if len(self._heap) > 2 * len(self._due_times) + timing.OUTDATED_HEAP_ENTRIES:
             self._rebuild()
 
     def remove(self, key: K) -> None:

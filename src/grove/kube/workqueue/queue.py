@@ -4,8 +4,8 @@ The work on a key observes everything that belongs to it, so the queue stores no
 needs work: a thousand events cost one reconcile, and one that finds nothing to do does no harm. The rules:
 
 - a key is worked on by one worker at a time; enqueued meanwhile, it is worked on once more afterwards;
-- owners of ready keys take turns (see `fair_queue`); a key that is enqueued all the time goes to the end of
-  its lane each time;
+- tenants and owners of ready keys take turns (see `fair_queue`); a key that is enqueued all the time goes to
+  the end of its lane each time;
 - a key has one due time, the earliest that was requested; starting to work on it clears that time;
 - failures delay only the key itself: exponentially, with jitter, until it succeeds. A watch event still
   enqueues it at once, since the event may remove the cause of the failure;
@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from grove import timing
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import KubeError
 from grove.kube.metrics import QueueMetrics
@@ -34,8 +35,6 @@ from grove.kube.workqueue.fair_queue import FairQueue, QueueLane
 K = TypeVar("K", bound=Hashable)
 
 NOW = float("-inf")
-_DETACHED_PER_WORKER = 4  # so many keys may be detached in all, times the workers
-_AFTER_CANCEL = 1.0  # seconds for cancelled work to clean up before shutdown goes on without it
 
 log = structlog.get_logger("grove.kube.workqueue.queue")
 
@@ -48,7 +47,7 @@ class WorkQueue(Generic[K]):
         name: str,
         work: Callable[[K], Coroutine[Any, Any, object]],
         *,
-        workers: int = 64,
+        workers: int = timing.WORKERS,
         lane_of: Callable[[K], QueueLane] = QueueLane,
         tenant: Callable[[K], Hashable] = lambda _: None,
         backoff: Backoff | None = None,
@@ -59,11 +58,11 @@ class WorkQueue(Generic[K]):
         self.name = name
         self._work = work
         self._workers = workers
-        self._backoff = backoff or Backoff(first=0.05, longest=60.0)
+        self._backoff = backoff or Backoff(*timing.QUEUE_BACKOFF)
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not secrets
         self._loop = asyncio.get_running_loop()
         self._open = False
-        self._ready: FairQueue[K] = FairQueue(lane_of)
+        self._ready: FairQueue[K] = FairQueue(lane_of, tenant)
         self._requeued: dict[K, float] = {}  # enqueued while being worked on
         self._delayed: DelayQueue[K] = DelayQueue()
         self._running: dict[K, asyncio.Task[None]] = {}
@@ -120,7 +119,7 @@ class WorkQueue(Generic[K]):
     def detach(self, key: K) -> None:
         """The work on the key waits for a slow server: it goes on without occupying a worker."""
         known = key in self._detached or key not in self._running
-        if not known and len(self._detached) < _DETACHED_PER_WORKER * self._workers:
+        if not known and len(self._detached) < timing.DETACHED_KEYS_PER_WORKER * self._workers:
             self._detached.add(key)
             self._detached_of[self._tenant(key)] += 1
             self._dispatch()
@@ -130,7 +129,7 @@ class WorkQueue(Generic[K]):
         self._open = True
         self._on_timer()
 
-    async def stop(self, grace: float = 5.0) -> None:
+    async def stop(self, grace: float = timing.QUEUE_STOP_TIMEOUT) -> None:
         """Start nothing more, let work in progress finish for `grace` seconds, then cancel it."""
         self._open = False
         if self._timer is not None:
@@ -142,9 +141,9 @@ class WorkQueue(Generic[K]):
         for task in late:
             task.cancel()
         if late:
-            await asyncio.wait(late, timeout=_AFTER_CANCEL)
+            await asyncio.wait(late, timeout=timing.CANCELLED_WORK_TIMEOUT)
         for key in self._running:
-            log.error("work ignores its cancellation and is abandoned", queue=self.name, key=key)
+            log.error("work is abandoned", queue=self.name, key=key, action="stop", reason="it was cancelled")
 
     def oldest(self) -> float:
         """For how many seconds the key that waits longest has been ready."""
@@ -166,14 +165,14 @@ class WorkQueue(Generic[K]):
             self._requeued.setdefault(key, now)
         # else: its task has not run yet, so it has not observed anything yet
 
-    def _tenant_has_its_share(self, key: K) -> bool:
-        """Whether the key's tenant has detached keys, and its share of the workers."""
-        tenant = self._tenant(key)
-        return self._detached_of[tenant] > 0 and self._running_of[tenant] >= max(1, self._workers // 2)
+    def _is_below_its_share(self, tenant: Hashable) -> bool:
+        """Whether the tenant may have another key worked on: it has no detached keys, or fewer than its share
+        of the workers."""
+        return not self._detached_of[tenant] or self._running_of[tenant] < max(1, self._workers // 2)
 
     def _dispatch(self) -> None:
         while self._open and self._ready and len(self._running) - len(self._detached) < self._workers:
-            key = self._ready.pop(self._tenant_has_its_share if self._detached else None)
+            key = self._ready.pop(self._is_below_its_share if self._detached else None)
             if key is None and len(self._running) < self._workers:
                 key = self._ready.pop()
             if key is None:
@@ -220,10 +219,11 @@ class WorkQueue(Generic[K]):
                 del count[tenant]
 
     def _log_failure(self, key: K, error: BaseException) -> None:
+        bound = log.bind(queue=self.name, key=key, action="retry", reason=str(error))
         if isinstance(error, KubeError):
-            log.warning("work failed", queue=self.name, key=key, error=str(error))
+            bound.warning("work failed")
         else:
-            log.error("work failed with an unexpected error", queue=self.name, key=key, exc_info=error)
+            bound.error("work failed with an unexpected error", exc_info=error)
 
     def _on_timer(self) -> None:
         # It may have fired slightly early: keys that are not due yet need another timer.

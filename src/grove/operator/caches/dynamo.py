@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
-from grove.api.meta import ObjectMeta
+from grove import timing
 from grove.dynamo import keys
 from grove.dynamo.api import pull_secret
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
@@ -34,18 +34,7 @@ PERSISTENT_VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", "Persist
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 KUEUE_TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 _BY_NAMESPACE = "namespace"
-_SECRETS_TIMEOUT = 5.0
 _OWNED_KINDS = (SERVICES, SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS, CONFIG_MAPS)
-
-
-class GraphKey(NamedTuple):
-    """A DynamoGraphDeployment with all objects that are created for it."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"DynamoGraphDeployment {self.namespace}/{self.name}"
 
 
 class GraphCaches:
@@ -88,7 +77,7 @@ class GraphCaches:
         if self.secrets is not None:
             # Without the RBAC permission to read Secrets this cache never syncs: the wait is bounded.
             with suppress(TimeoutError):
-                async with asyncio.timeout(_SECRETS_TIMEOUT):
+                async with asyncio.timeout(timing.SECRETS_SYNC_TIMEOUT):
                     await self.secrets.synced.wait()
 
     @property
@@ -128,12 +117,3 @@ class GraphCaches:
 def _pull_secrets() -> Cache[PullSecret]:
     by_namespace = {_BY_NAMESPACE: lambda found: (found.metadata.namespace,)}
     return Cache(SECRETS, PullSecret, indexes=by_namespace, fields=f"type={pull_secret.TYPE}")
-
-
-def owning_graph(metadata: ObjectMeta) -> GraphKey | None:
-    """The DynamoGraphDeployment that is the controller owner of an object."""
-    for owner in metadata.owner_references:
-        group, _, _ = owner.api_version.partition("/")
-        if owner.controller and (group, owner.kind) == (GRAPHS.group, GRAPHS.kind):
-            return GraphKey(metadata.namespace, owner.name)
-    return None

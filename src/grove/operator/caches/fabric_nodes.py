@@ -1,8 +1,8 @@
 """Which nodes can join fabric domains: counts the channels by which pods join a domain, and the accelerators.
 
 Channels are devices of the vendor's DRA driver, listed in its ResourceSlices; they are watched as soon as a
-set is in a domain. Nodes are watched only in the automatic mode, which is for clusters whose nodes are all
-alike: elsewhere the operator has no RBAC permission to read nodes, and needs none.
+set is in a domain. Nodes are required only in the automatic mode, which is for clusters whose nodes are all
+alike: elsewhere the operator may have no RBAC permission to read nodes, and fabrics need none.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from grove.api.meta import ObjectMeta
-from grove.api.types.kubernetes_objects import Node, NodeStatus, ResourceSlice
+from grove import timing
+from grove.api.types.kubernetes_objects import ResourceSlice
 from grove.fabrics.channel_coverage import ChannelCoverage, channel_coverage, coverage_problem
 from grove.fabrics.provider import FabricDomainProvider
 from grove.fabrics.registry import Providers
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import CrdWaiter, Reflector
 from grove.kube.client.client import Client
-from grove.kube.client.resource import NODES, RESOURCE_SLICES
+from grove.kube.client.resource import RESOURCE_SLICES
+from grove.operator.caches.nodes import Nodes
 
 log = structlog.get_logger("grove.operator")
 
-_NOTIFY_DELAY = 1.0  # seconds: nodes are added and removed in numbers, and listeners are called once for all
-
 
 class FabricNodes:
-    """The channels and accelerators of nodes. `automatic`: nodes are watched as well, and whether all nodes
-    with accelerators have a channel is logged."""
+    """The channels and accelerators of nodes. `automatic`: the provider of automatic domains, if they are on:
+    then nodes are watched as well, and whether all nodes with accelerators have a channel is logged."""
 
-    def __init__(self, fabrics: Providers, *, automatic: bool = False) -> None:
-        auto = fabrics.auto if automatic else None
-        self._node_cache = _NodeCache(auto) if auto is not None else None
+    def __init__(
+        self, fabrics: Providers, nodes: Nodes, automatic: FabricDomainProvider | None = None
+    ) -> None:
+        self._nodes, self._automatic = nodes, automatic
         self._channel_caches = {
             provider.vendor: _ChannelCache(provider) for provider in fabrics if provider.driver
         }
@@ -45,10 +45,10 @@ class FabricNodes:
         self._timer: asyncio.TimerHandle | None = None
         for channel_cache in self._channel_caches.values():
             channel_cache.on_change = self._on_channels
-        if self._node_cache is not None and auto is not None:
-            self.require(auto.vendor)
-            self._node_cache.subscribe(self._on_node)
-            self._node_cache.on_synced_or_absent(self._on_nodes)
+        if automatic is not None:
+            self.require(automatic.vendor)
+            nodes.require()
+            nodes.subscribe(self._on_nodes, lambda node: node.status.allocatable)
 
     def require(self, vendor: str) -> None:
         """Watch the channels of a vendor from now on."""
@@ -63,49 +63,38 @@ class FabricNodes:
     def count(self, vendor: str) -> int | None:
         """How many pods can be in domains of a vendor at once; None if not known."""
         channel_cache = self._channel_caches.get(vendor)
-        return (
-            sum(channel_cache.by_node.values())
-            if channel_cache is not None and channel_cache.synced.is_set()
-            else None
-        )
+        return channel_cache.total if channel_cache is not None and channel_cache.synced.is_set() else None
 
     def nodes_by_domain(self, vendor: str) -> Mapping[str, list[str]]:
         """By the UID of a domain, the nodes whose label puts them into it; empty if nodes are not watched."""
-        found: dict[str, list[str]] = {}
-        if self._node_cache is not None and self._node_cache.provider.vendor == vendor:
-            for node in self._node_cache:
-                if uid := node.metadata.labels.get(vendor):
+        provider, found = self._automatic, dict[str, list[str]]()
+        if provider is not None and provider.vendor == vendor:
+            for node in self._nodes:
+                if uid := node.metadata.labels.get(provider.domain_label):
                     found.setdefault(uid, []).append(node.metadata.name)
         return found
 
     def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
         """How many nodes with accelerators have a channel; None if not known."""
-        node_cache, channel_cache = self._node_cache, self._channel_caches.get(vendor)
-        if node_cache is None or channel_cache is None or node_cache.provider.vendor != vendor:
+        provider, channel_cache = self._automatic, self._channel_caches.get(vendor)
+        if provider is None or channel_cache is None or provider.vendor != vendor:
             return None
-        if not (node_cache.synced.is_set() and channel_cache.synced.is_set()):
+        if not (self._nodes.synced and channel_cache.synced.is_set()):
             return None
         if vendor not in self._coverage:
-            amounts = {node.metadata.name: int(node.status.allocatable[vendor]) for node in node_cache}
+            amounts = {node.metadata.name: provider.amount(node.status.allocatable) for node in self._nodes}
             self._coverage[vendor] = channel_coverage(amounts, channel_cache.by_node)
         return self._coverage[vendor]
 
     async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
-        """Watch what is required, until cancelled."""
+        """Watch the channels that are required, until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                if self._node_cache is not None:
-                    tasks.create_task(Reflector(client, self._node_cache).run())
                 for channel_cache in self._channel_caches.values():
                     tasks.create_task(_watch_when_required(client, channel_cache, crd_watch))
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-
-    def _on_node(self, old: Node | None, new: Node | None) -> None:
-        """The label that names the domain of a node changes often, and no listener depends on it."""
-        if old is None or new is None or old.status != new.status:
-            self._on_nodes()
 
     def _on_nodes(self) -> None:
         self._coverage.clear()
@@ -118,7 +107,7 @@ class FabricNodes:
 
     def _schedule_notify(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_NOTIFY_DELAY, self._notify)
+            self._timer = asyncio.get_running_loop().call_later(timing.FABRIC_NODES_DELAY, self._notify)
 
     def _notify(self) -> None:
         self._timer = None
@@ -126,8 +115,8 @@ class FabricNodes:
         for vendor in changed:
             for listener in self._listeners:
                 listener(vendor)
-        if self._node_cache is not None:
-            self._log_coverage(self._node_cache.provider)
+        if self._automatic is not None:
+            self._log_coverage(self._automatic)
 
     def _log_coverage(self, provider: FabricDomainProvider) -> None:
         """Log whether all nodes with accelerators have a channel, if that changed since the last log line."""
@@ -152,6 +141,7 @@ class _ChannelCache(Cache[ResourceSlice]):
         super().__init__(RESOURCE_SLICES, ResourceSlice, fields=f"spec.driver={provider.driver}")
         self.required = asyncio.Event()
         self.by_node: Counter[str] = Counter()
+        self.total = 0
         self.on_change: Callable[[str], None] = lambda _: None
         self._provider = provider
         self.subscribe(self._count)
@@ -164,26 +154,6 @@ class _ChannelCache(Cache[ResourceSlice]):
                 changes[node] += sign * self._provider.channels(found.spec.devices)
         changes = Counter({node: change for node, change in changes.items() if change})
         self.by_node.update(changes)
+        self.total += changes.total()
         if changes and self.synced.is_set():
             self.on_change(self._provider.vendor)
-
-
-class _NodeCache(Cache[Node]):
-    """Keeps of each node, under the name of the vendor, which domain it is in and how many accelerators it
-    has. Nothing else: there are many nodes, and their statuses change often."""
-
-    def __init__(self, provider: FabricDomainProvider) -> None:
-        super().__init__(NODES, Node)
-        self.provider = provider
-
-    def _store(self, old: Node | None, new: Node) -> None:
-        meta, vendor = new.metadata, self.provider.vendor
-        holder = self.provider.node_holder({"metadata": {"labels": meta.labels}})
-        slim = ObjectMeta(
-            meta.name,
-            uid=meta.uid,
-            resource_version=meta.resource_version,
-            labels={vendor: holder} if holder else {},
-        )
-        amount = self.provider.amount(new.status.allocatable)
-        super()._store(old, Node(slim, status=NodeStatus({vendor: amount})))

@@ -1,91 +1,137 @@
-"""The labels of nodes that topologies use as levels, for the status of topologies.
+"""The nodes of the cluster: one cache and one watch for all that reads nodes.
 
-Nothing else of a node is kept, and without a topology nodes are not watched.
+Nodes are many and large, so of each only what is read is kept (`node_projection`), and without a reader nodes
+are not watched: the operator may have no RBAC permission to read them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+
+from msgspec import Struct
 
 from grove.api.meta import ObjectMeta
-from grove.api.types.kubernetes_objects import PartialObjectMetadata
+from grove.api.types.kubernetes_objects import Node, NodeStatus
+from grove.fabrics.provider import FabricDomainProvider
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import NODES
 
+PartOfNode = Callable[[Node], object]
+
 
 class Nodes:
-    """The nodes of the cluster, with the labels of the required keys only."""
+    """The nodes, with the labels of the required keys. With a `fabric` also with the vendor's accelerators,
+    and with the label that names the fabric domain of a node."""
 
-    def __init__(self) -> None:
-        self._keys: frozenset[str] = frozenset()
-        self._keys_added = asyncio.Event()
-        self._cache: _NodeLabelCache | None = None
-        self._listeners: list[Callable[[], None]] = []
+    def __init__(self, fabric: FabricDomainProvider | None = None) -> None:
+        self._fabric = fabric
+        self._required_keys: frozenset[str] | None = None
+        self._more_required = asyncio.Event()
+        self._listed: _Listed | None = None
+        self._listeners: list[tuple[Callable[[], None], PartOfNode | None]] = []
 
-    def require(self, keys: Iterable[str]) -> None:
-        """Watch the labels of these keys, too."""
-        if not self._keys.issuperset(required := frozenset(keys)):
-            self._keys |= required
-            self._keys_added.set()
+    def require(self, keys: Iterable[str] = ()) -> None:
+        """Watch nodes, and keep the labels of these keys, too."""
+        known = self._required_keys
+        if known is None or not known.issuperset(keys := frozenset(keys)):
+            self._required_keys = (known or frozenset()).union(keys)
+            self._more_required.set()
 
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever a required label of any node changes."""
-        self._listeners.append(listener)
+    def subscribe(self, listener: Callable[[], None], part: PartOfNode | None = None) -> None:
+        """Call `listener` when nodes are added, removed or listed again, and when this part of a node, by
+        default the labels of the required keys, changes."""
+        self._listeners.append((listener, part))
+
+    @property
+    def synced(self) -> bool:
+        """Whether nodes are listed, with the keys of an earlier list at least."""
+        return self._listed is not None
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._listed.cache if self._listed is not None else ())
 
     def labels(self, keys: Iterable[str]) -> tuple[Mapping[str, str], ...] | None:
         """The labels of every node; None if these keys are not listed yet."""
-        if self._cache is None or not self._cache.kept_keys.issuperset(keys):
+        if self._listed is None or not self._listed.keys.issuperset(keys):
             return None
-        return tuple(node.metadata.labels for node in self._cache)
+        return tuple(node.metadata.labels for node in self._listed.cache)
 
     async def run(self, client: Client) -> None:
-        """Watch nodes as soon as a key is required, until cancelled. The cache has dropped all other labels,
-        so with more keys the nodes are listed again; until that is done, the former cache is used."""
+        """Watch nodes as soon as they are required, until cancelled. The cache has dropped all other labels,
+        so with more keys the nodes are listed again; until that is done, the former cache is read."""
         while True:
-            await self._keys_added.wait()
-            self._keys_added.clear()
-            cache = _NodeLabelCache(self._keys)
-            watching = asyncio.create_task(Reflector(client, cache).run())
+            await self._more_required.wait()
+            listing = self._new_list()
+            watching = asyncio.create_task(Reflector(client, listing.cache).run())
             try:
-                await self._wait_for_sync_or_new_keys(cache)
-                await self._keys_added.wait()
+                await self._wait_for_sync_or_more_keys(listing.cache)
+                if listing.cache.synced.is_set():
+                    self._use(listing)
+                await self._more_required.wait()
             finally:
                 watching.cancel()
                 await asyncio.wait({watching})
 
-    async def _wait_for_sync_or_new_keys(self, cache: _NodeLabelCache) -> None:
-        known, outdated = (asyncio.create_task(event.wait()) for event in (cache.synced, self._keys_added))
+    def _new_list(self) -> _Listed:
+        """An empty cache for all keys that are required by now."""
+        self._more_required.clear()
+        keys = self._required_keys or frozenset()
+        return _Listed(Cache(NODES, Node, projection=node_projection(keys, self._fabric)), keys)
+
+    async def _wait_for_sync_or_more_keys(self, cache: Cache[Node]) -> None:
+        events = (cache.synced, self._more_required)
+        waiting = {asyncio.create_task(event.wait()) for event in events}
         try:
-            await asyncio.wait({known, outdated}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            known.cancel()
-            outdated.cancel()
-        if cache.synced.is_set():
-            self._cache = cache
-            cache.subscribe(self._changed)
-            self._notify()
+            for task in waiting:
+                task.cancel()
 
-    def _changed(self, old: PartialObjectMetadata | None, new: PartialObjectMetadata | None) -> None:
-        if old is None or new is None or old.metadata.labels != new.metadata.labels:
-            self._notify()
-
-    def _notify(self) -> None:
-        for listener in self._listeners:
+    def _use(self, listed: _Listed) -> None:
+        """Read a cache that is synced in place of the former one."""
+        self._listed = listed
+        listed.cache.subscribe(self._on_node)
+        for listener, _ in self._listeners:
             listener()
 
+    def _on_node(self, old: Node | None, new: Node | None) -> None:
+        for listener, part in self._listeners:
+            read = part or self._required_labels
+            if old is None or new is None or read(old) != read(new):
+                listener()
 
-class _NodeLabelCache(Cache[PartialObjectMetadata]):
-    """Keeps of each node its name, UID, resourceVersion and the required labels."""
+    def _required_labels(self, node: Node) -> object:
+        keys = self._listed.keys if self._listed is not None else frozenset[str]()
+        return {key: value for key, value in node.metadata.labels.items() if key in keys}
 
-    def __init__(self, kept_keys: frozenset[str]) -> None:
-        super().__init__(NODES, PartialObjectMetadata)
-        self.kept_keys = kept_keys
 
-    def _store(self, old: PartialObjectMetadata | None, new: PartialObjectMetadata) -> None:
-        meta = new.metadata
-        labels = {name: value for name, value in meta.labels.items() if name in self.kept_keys}
-        slim = ObjectMeta(meta.name, uid=meta.uid, resource_version=meta.resource_version, labels=labels)
-        super()._store(old, PartialObjectMetadata(slim))
+class _Listed(Struct, frozen=True):
+    """A cache of nodes, and the keys of the labels that it keeps."""
+
+    cache: Cache[Node]
+    keys: frozenset[str]
+
+
+def node_projection(keys: frozenset[str], fabric: FabricDomainProvider | None) -> Callable[[Node], Node]:
+    """What is kept of a node: only what is read. Values keep the names that they have in the node, so another
+    field is one line here."""
+    keys = keys.union((fabric.domain_label,) if fabric is not None else ())
+
+    @cache
+    def counts(resource: str) -> bool:
+        """Whether the vendor's accelerators are counted by this resource."""
+        return fabric is not None and fabric.amount({resource: 1}) > 0
+
+    def project(node: Node) -> Node:
+        meta, allocatable = node.metadata, node.status.allocatable
+        labels = {key: value for key, value in meta.labels.items() if key in keys}
+        return Node(
+            ObjectMeta(meta.name, uid=meta.uid, resource_version=meta.resource_version, labels=labels),
+            status=NodeStatus({name: amount for name, amount in allocatable.items() if counts(name)}),
+        )
+
+    return project

@@ -29,6 +29,7 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.registry import Providers
 from grove.fabrics.requirements import domain_requirements
@@ -49,8 +50,9 @@ from grove.kube.client.resource import (
     Resource,
 )
 from grove.operator.caches.fabric_nodes import FabricNodes
+from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.set_sizes import SetSizes
-from grove.operator.keys import SetKey, replica_of, set_of
+from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.rbac import RbacObjects
 from grove.schedulers.backend import ForeignKind, SchedulerObject
@@ -64,6 +66,7 @@ BY_TOPOLOGY = "topology"
 BY_DOMAIN = "domain"
 BY_CLAIM = "claim"
 BY_OWNER = "owner"
+BY_GRAPH = "graph"
 BY_TEMPLATE = "template"
 BY_OWNER_LABEL = "holder"
 MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
@@ -100,7 +103,10 @@ class Caches:
         pods_per_set: int = PODS_PER_SET,
     ) -> None:
         self.fabrics = fabrics or Providers()
-        self.fabric_nodes = FabricNodes(self.fabrics, automatic=auto_fabric)
+        automatic = self.fabrics.auto if auto_fabric else None
+        self.nodes = Nodes(automatic)
+        """The nodes of the cluster, of which only what is required is kept."""
+        self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
         """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
@@ -109,6 +115,7 @@ class Caches:
                 BY_TOPOLOGY: _topology,
                 BY_TEMPLATE: referred_templates,
                 BY_DOMAIN: partial(_requested_domains, self.fabrics),
+                BY_GRAPH: _graph,
             },
         )
         self.groups = _replica_cache(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
@@ -224,6 +231,16 @@ def owning_topology(found: SchedulerObject) -> str:
     return next((owner.name for owner in owners), "")
 
 
+def owning_graph(metadata: ObjectMeta) -> GraphKey | None:
+    """The DynamoGraphDeployment that is the controller owner of an object."""
+    kind = DynamoGraphDeployment.KIND
+    for owner in metadata.owner_references:
+        group, _, _ = owner.api_version.partition("/")
+        if owner.controller and (group, owner.kind) == (kind.group, kind.name):
+            return GraphKey(metadata.namespace, owner.name)
+    return None
+
+
 def _crd_cache(kind: ForeignKind) -> Cache[InspectedCRD]:
     return Cache(CUSTOM_RESOURCE_DEFINITIONS, InspectedCRD, fields=f"metadata.name={kind.crd_name}")
 
@@ -273,6 +290,11 @@ def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
 def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
     if name := topology_name_of(workload.spec.template):
         yield name
+
+
+def _graph(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if key := owning_graph(workload.metadata):
+        yield key
 
 
 def _replica(found: HasMetadata) -> Iterator[Hashable]:

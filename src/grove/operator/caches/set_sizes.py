@@ -19,7 +19,7 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import Cache
-from grove.operator.caches.object_changes import spec_revision
+from grove.operator.caches.predicates import spec_changed
 from grove.operator.keys import SetKey, replica_of, set_of
 
 
@@ -79,7 +79,7 @@ class SetSizes:
         )
 
     def _on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
-        if old is not None and new is not None and spec_revision(old) == spec_revision(new):
+        if not spec_changed(old, new):
             return
         found = new or old
         assert found is not None

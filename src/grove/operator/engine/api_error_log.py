@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from grove.kube.errors import ApiError, Forbidden, ServerError, TooManyRequests
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.engine.errors import collect_errors
-from grove.operator.keys import WorkloadKey
+from grove.operator.engine.key_state import KeyState
+from grove.operator.keys import Key, namespace_of
 
 log = structlog.get_logger("grove.operator")
 
@@ -21,45 +22,40 @@ _WEBHOOK = "failed calling webhook"
 
 
 class ApiErrorLog:
-    """Remembers the errors that were logged last for each key."""
+    """Logs errors that were not logged before, and keeps which keys exceeded a quota, by namespace."""
 
     def __init__(self) -> None:
-        self._logged: dict[WorkloadKey, frozenset[str]] = {}
-        self._by_quota: dict[str, set[WorkloadKey]] = {}
+        self._by_quota: dict[str, set[Key]] = {}
 
-    def record(self, key: WorkloadKey, outcome: Outcome) -> None:
+    def record(self, key: Key, state: KeyState, outcome: Outcome) -> None:
         """Log the errors of an outcome that were not logged before; a pass without errors clears them."""
         rejected = tuple(filter(_is_rejection, outcome.results))
         if any(map(_exceeds_quota, rejected)):
-            self._by_quota.setdefault(key.namespace, set()).add(key)
+            self._by_quota.setdefault(namespace_of(key), set()).add(key)
         elif self._by_quota:
-            self._forget_quota(key)
+            self.forget(key)
         if not rejected:
             if not outcome.failed:
-                self._logged.pop(key, None)
+                state.logged_errors = frozenset()
             return
         errors = collect_errors(replace(outcome, results=rejected), 0)
         found = [error.description for error in errors.of_set]
         found += [error.description for each in errors.of_children.values() for error in each]
         for message in found:
-            if message not in self._logged.get(key, ()):
+            if message not in state.logged_errors:
                 log.warning("write rejected", key=str(key), action="retry", reason=message)
-        self._logged[key] = frozenset(found)
+        state.logged_errors = frozenset(found)
 
-    def by_quota(self, namespace: str) -> list[WorkloadKey]:
+    def by_quota(self, namespace: str) -> list[Key]:
         """The keys of a namespace whose latest writes exceeded a quota."""
-        return sorted(self._by_quota.get(namespace, ()))
+        return sorted(self._by_quota.get(namespace, ()), key=str)
 
-    def forget(self, key: WorkloadKey) -> None:
-        """Drop the state of a key that no longer exists."""
-        self._logged.pop(key, None)
-        self._forget_quota(key)
-
-    def _forget_quota(self, key: WorkloadKey) -> None:
-        keys = self._by_quota.get(key.namespace, set())
+    def forget(self, key: Key) -> None:
+        """The key does not exist any more, or exceeds no quota any more."""
+        keys = self._by_quota.get(namespace_of(key), set())
         keys.discard(key)
         if not keys:
-            self._by_quota.pop(key.namespace, None)
+            self._by_quota.pop(namespace_of(key), None)
 
 
 def _is_rejection(result: Result) -> bool:

@@ -4,17 +4,15 @@ their own pods and claims, the set for everything else. Also adds the errors to 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.error_codes import ErrorCode, Operation, describe
-from grove.api.intents import Create, Delete, DeleteCollection, Intent, Patch, Target
+from grove.api.intents import Create, Delete, Intent, ObjectRef, Patch, Target
 from grove.api.types.common import LastError
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
-from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.kube.errors import NoAnswer
 from grove.kube.executor.name_conflict import NameConflict
@@ -29,21 +27,20 @@ _VERBS = {
     "Patch": "SYNC",
     "Status": "SYNC",
     "Delete": "DELETE",
-    "DeleteCollection": "DELETE",
 }
 _CODES_BY_KIND = {
     PodClique.KIND.name: ErrorCode.SYNC_CLIQUE,
     PodGang.KIND.name: ErrorCode.WRITE_GANG,
     "Service": ErrorCode.SYNC_SERVICE,
     "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
+    "ComputeDomain": ErrorCode.SYNC_COMPUTE_DOMAIN,
 }
 """The error code of a failed create or patch by kind, as in upstream's API."""
 _CLAIM_CODES = {
-    PodCliqueSet.KIND.name: ErrorCode.SYNC_SET_CLAIM,
     PodCliqueScalingGroup.KIND.name: ErrorCode.SYNC_GROUP_CLAIM,
     PodClique.KIND.name: ErrorCode.SYNC_CLIQUE_CLAIM,
 }
-"""The error code of a claim that cannot be created, by the kind of its owner."""
+"""The error code of a claim that cannot be created, by the kind of its owner; otherwise the set owns it."""
 
 
 ChildRef = tuple[str, str]
@@ -74,6 +71,9 @@ class PassErrors(Struct, frozen=True):
         )
 
 
+NO_ERRORS = PassErrors()
+
+
 def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError] = ()) -> PassErrors:
     """Assign the errors of an outcome and the errors in the plan to objects; equal errors are merged."""
     of_children: dict[ChildRef, dict[str, LastError]] = {}
@@ -81,7 +81,8 @@ def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError
     for user_error in user_errors:
         message = describe(Operation.SYNC, user_error.code, user_error.message)
         last_error = LastError(user_error.code, message, rfc3339(now))
-        target = of_children.setdefault(child, {}) if (child := _child_of_user_error(user_error)) else of_set
+        child = _child(user_error.regarding)
+        target = of_children.setdefault(child, {}) if child else of_set
         target[last_error.description] = last_error
     for result in outcome.results:
         if result.state is not IntentState.FAILED:
@@ -96,6 +97,8 @@ def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError
         # Of many claims with the same error, the first is named.
         error_key = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
         target.setdefault(error_key if _creates(result.intent, CLAIM) else error.description, error)
+    if not of_children and not of_set:
+        return NO_ERRORS
     return PassErrors(
         {child: tuple(errors.values()) for child, errors in of_children.items()}, tuple(of_set.values())
     )
@@ -142,15 +145,16 @@ def _cause(error: Exception | None) -> str:
 
 
 def _error(intent: Intent, cause: str, now: float) -> LastError:
-    deletes = isinstance(intent, Delete | DeleteCollection)
+    deletes = isinstance(intent, Delete)
     operation, code = Operation.DELETE if deletes else Operation.SYNC, _code(intent)
     return LastError(code, describe(operation, code, _attempt(intent), cause), rfc3339(now))
 
 
 def _code(intent: Intent) -> str:
-    kind = intent.kind if isinstance(intent, DeleteCollection) else intent.target.kind
+    kind = intent.target.kind
     if _creates(intent, CLAIM):
-        return _CLAIM_CODES[_owner(intent)["kind"]]
+        child = _child_of(intent)
+        return _CLAIM_CODES[child[0]] if child else ErrorCode.SYNC_SET_CLAIM
     if isinstance(intent, Create | Patch) and kind in _CODES_BY_KIND:
         return _CODES_BY_KIND[kind]
     if isinstance(intent, Patch) and kind == "Pod" and "schedulingGates" in intent.body.get("spec", {}):
@@ -160,31 +164,20 @@ def _code(intent: Intent) -> str:
 
 def _attempt(intent: Intent) -> str:
     """The failed operation, without the names of single pods: pods of one clique share one error."""
-    if _creates(intent, "Pod"):
-        return f"could not create pods of {_owner(intent)['name']}"
+    if _creates(intent, "Pod") and (child := _child_of(intent)):
+        return f"could not create pods of {child[1]}"
     return f"could not {intent.id}"
 
 
 def _child_of(intent: Intent) -> ChildRef | None:
-    """The clique or group of a pod or claim that could not be created."""
-    if _creates(intent, "Pod"):
-        return PodClique.KIND.name, _owner(intent)["name"]
-    if _creates(intent, CLAIM) and _owner(intent)["kind"] != PodCliqueSet.KIND.name:
-        return _owner(intent)["kind"], _owner(intent)["name"]
-    return None
+    """The clique or group of an object that could not be created. Deletes are errors of the set: the part
+    itself may be deleted next."""
+    return _child(intent.regarding) if isinstance(intent, Create) else None
 
 
-def _child_of_user_error(user_error: UserError) -> ChildRef | None:
-    """The clique or group whose status reports an error of the plan."""
-    if user_error.clique:
-        return PodClique.KIND.name, user_error.clique
-    return (PodCliqueScalingGroup.KIND.name, user_error.group) if user_error.group else None
+def _child(regarding: ObjectRef | None) -> ChildRef | None:
+    return (regarding.kind, regarding.name) if regarding is not None else None
 
 
 def _creates(intent: Intent, kind: str) -> bool:
     return isinstance(intent, Create) and intent.target.kind == kind
-
-
-def _owner(intent: Intent) -> dict[str, Any]:
-    owner: dict[str, Any] = intent.body["metadata"]["ownerReferences"][0]  # type: ignore[union-attr]
-    return owner

@@ -1,25 +1,24 @@
-"""Kubernetes Events of a pass: one for each change, on the object that its users look at.
+"""Kubernetes Events of a pass: those in the plan whose writes succeeded, and one for each write that failed.
 
-The first creation of a replica emits none, its status shows it better. Later changes do: pods that are
-created and deleted, objects that are deleted by a scale-in, and writes that failed.
+The plan says which events there are and on which objects. This module decides which of them are emitted: it
+reads the plan, its outcome and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
+from msgspec.structs import replace
+
+from grove import timing
 from grove.api.event_reasons import EventReason, EventReporter
-from grove.api.intents import Create, DeferredValue, Delete, EventRecord, Intent, ObjectRef, Status
-from grove.api.naming import labels
-from grove.api.types.podclique import PodClique, PodCliqueStatus
-from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
-from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.intents import Create, DeferredValue, Delete, EventRecord, ObjectRef, Status
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podgang import PodGang
-from grove.kube.cache.cache import Cache, HasMetadata
 from grove.kube.executor.outcome import IntentState, Outcome, Result
-from grove.operator.caches.registry import Caches
-from grove.plan.model import Plan, StatusUpdate
+from grove.plan.model import Plan, PlannedEvent, StatusUpdate
 
 _CREATE_FAILED = {
     "Pod": EventReason.POD_CREATE_FAILED,
@@ -27,239 +26,131 @@ _CREATE_FAILED = {
     PodCliqueScalingGroup.KIND.name: EventReason.GROUP_WRITE_FAILED,
     PodGang.KIND.name: EventReason.GANG_WRITE_FAILED,
 }
-_DELETED = {
-    "Pod": EventReason.POD_DELETED,
-    PodClique.KIND.name: EventReason.CLIQUE_DELETED,
-    PodCliqueScalingGroup.KIND.name: EventReason.GROUP_DELETED,
-    PodGang.KIND.name: EventReason.GANG_DELETED,
-}
 _DELETE_FAILED = {
     "Pod": EventReason.POD_DELETE_FAILED,
     PodClique.KIND.name: EventReason.CLIQUE_DELETE_FAILED,
     PodCliqueScalingGroup.KIND.name: EventReason.GROUP_DELETE_FAILED,
     PodGang.KIND.name: EventReason.GANG_DELETE_FAILED,
 }
+_REPORTERS = {
+    PodClique.KIND.name: EventReporter.CLIQUE,
+    PodCliqueScalingGroup.KIND.name: EventReporter.GROUP,
+}
+
+EventIdentity = tuple[ObjectRef, str, str]
+"""What distinguishes lasting events: object, reason, and the rest."""
 
 
-_CHILD_KINDS = (PodClique.KIND.name, PodCliqueScalingGroup.KIND.name)
-_MAX_NAMES = 10  # gangs that the note names when many are deleted together
-
-
-class DeletedPod(NamedTuple):
-    """A pod that is to be deleted, with its clique."""
-
-    clique: PodClique
-    slot: tuple[str, str]
-    """The clique's name, and the pod's index in it."""
-    pod: str
-
-
-DeletedPods = Mapping[str, DeletedPod]
-"""By the id of the delete intent."""
-
-
-def deleted_pods(caches: Caches, intents: Iterable[Intent]) -> DeletedPods:
-    """The pods that a plan deletes, with their cliques. Read before the deletes are sent: the cache drops a
-    pod without a node with the reply."""
-    found: dict[str, DeletedPod] = {}
-    for intent in intents:
-        if isinstance(intent, Delete) and intent.target.kind == "Pod":
-            pod = caches.pods.get(intent.target.namespace, intent.target.name)
-            pod_labels = pod.metadata.labels if pod else {}
-            clique = caches.cliques.get(intent.target.namespace, pod_labels.get(labels.CLIQUE, ""))
-            if clique is not None:
-                found[intent.id] = DeletedPod(clique, _slot_of(pod_labels), intent.target.name)
-    return found
-
-
-def _slot_of(pod_labels: Mapping[str, str]) -> tuple[str, str]:
-    return pod_labels.get(labels.CLIQUE, ""), pod_labels.get(labels.POD_INDEX, "")
-
-
-def events_of_outcome(
-    caches: Caches, workload: PodCliqueSet, outcome: Outcome, deleted_pods: DeletedPods
-) -> Iterator[EventRecord]:
-    """The events of an outcome. Objects that are deleted with their set, replica or gang emit none: an event
-    for each pod is an API call for each pod, while other workloads wait for the GPUs. Replicas that are
-    deleted together by one scale-in are one event, too."""
-    deleting = workload.metadata.deletion_timestamp is not None
-    done = [result for result in outcome.results if result.state is IntentState.DONE]
-    if not deleting and (gone := [result for result in done if _is_scaled_in_gang(workload, result.intent)]):
-        yield _event(caches, workload, gone[0], (EventReason.GANG_DELETED, _deletion_note(gone)), {})
-    gangs = {
-        result.intent.target.name
-        for result in outcome.results
-        if isinstance(result.intent, Delete) and result.intent.target.kind == PodGang.KIND.name
+def lasting_events(plan: Plan) -> dict[EventIdentity, PlannedEvent]:
+    """The events of a plan that describe a state. Those that the previous plan of the key does not have are
+    emitted."""
+    return {
+        (event.regarding, event.reason, event.identity or event.note): event
+        for event in plan.events
+        if not event.intent
     }
-    replaced = _replacements(done, deleted_pods)
-    for result in outcome.results:
-        found = _reason_and_note(result, replaced)
-        with_parent = _is_deleted_with_parent(result, gangs, deleting)
-        scaled_in = with_parent or _is_scaled_in_object(workload, result.intent)
-        if found is None or (scaled_in and result.state is IntentState.DONE):
-            continue
-        yield _event(caches, workload, result, found, deleted_pods)
 
 
-def _event(
-    caches: Caches,
-    workload: PodCliqueSet,
-    result: Result,
-    found: tuple[EventReason, str],
-    deleted_pods: DeletedPods,
-) -> EventRecord:
-    reason, note = found
-    deleted_pod = deleted_pods.get(result.intent.id)
-    about = deleted_pod.clique if deleted_pod else _clique_of_new_pod(caches, result.intent)
-    regarding = _reference(PodCliqueSet.KIND.api_version, PodCliqueSet.KIND.name, workload)
-    if about is not None:
-        regarding = _reference(PodClique.KIND.api_version, PodClique.KIND.name, about)
+def events_of_writes(plan: Plan, outcome: Outcome, about: ObjectRef | None) -> Iterator[EventRecord]:
+    """The events of writes that succeeded or failed. `about` is the object of the key."""
+    done = {result.intent.id: result for result in outcome.results if result.state is IntentState.DONE}
+    happened = [
+        event
+        for event in plan.events
+        if event.intent in done and event.unless not in done and not event.on_failure
+    ]
+    failures = chain(_planned_failures(plan, outcome), _failures(outcome, about))
+    resolved: dict[ObjectRef, ObjectRef] = {}
+    for event in chain(_joined(happened, done), failures):
+        if event.regarding not in resolved:  # once for all pods of a clique
+            resolved[event.regarding] = _resolved(event.regarding, outcome)
+        yield event_record(replace(event, regarding=resolved[event.regarding]))
+
+
+def events_of_statuses(status_updates: Iterable[StatusUpdate], outcome: Outcome) -> Iterator[EventRecord]:
+    """The events of statuses that were written. A status is written on the resourceVersion that was read, so
+    of two leaders only one emits them."""
+    done = {
+        result.intent.target
+        for result in outcome.results
+        if result.state is IntentState.DONE and isinstance(result.intent, Status)
+    }
+    for status_update in status_updates:
+        if status_update.target in done:
+            yield from map(event_record, status_update.events)
+
+
+def event_record(event: PlannedEvent) -> EventRecord:
+    """The event as it is sent."""
     return EventRecord(
-        regarding,
-        reason.value,
-        note,
+        event.regarding,
+        event.reason,
+        event.note,
         action="Sync",
-        warning=result.state is IntentState.FAILED,
-        reporter=(EventReporter.SET if about is None else EventReporter.CLIQUE).value,
+        warning=event.warning,
+        reporter=event.reporter,
     )
 
 
-def _replacements(done: Iterable[Result], deleted_pods: DeletedPods) -> dict[str, str]:
-    """Pods that were deleted and created again in the same pass, which is one event: by the id of both
-    writes, the name of the deleted pod."""
-    gone = {deleted_pod.slot: (id_, deleted_pod.pod) for id_, deleted_pod in deleted_pods.items()}
-    deleted = {result.intent.id for result in done}
-    pairs: dict[str, str] = {}
-    for result in done:
-        if isinstance(result.intent, Create) and result.intent.target.kind == "Pod":
-            id_, pod = gone.get(_slot_of(result.intent.body["metadata"]["labels"]), ("", ""))
-            if id_ in deleted:
-                pairs |= {id_: pod, result.intent.id: pod}
-    return pairs
+def _joined(events: Sequence[PlannedEvent], done: dict[str, Result]) -> Iterator[PlannedEvent]:
+    """The events, with one for all deletes that are reported together."""
+    together: dict[tuple[ObjectRef, str], list[PlannedEvent]] = {}
+    for event in events:
+        if event.together:
+            together.setdefault((event.regarding, event.reason), []).append(event)
+        else:
+            yield event
+    for same in together.values():
+        yield same[0] if len(same) == 1 else replace(same[0], note=_joint_note(same, done))
 
 
-def events_of_plan(plan: Plan, outcome: Outcome) -> Iterator[EventRecord]:
-    """The events in the plan whose writes were done: of two leaders, only one succeeds with a write."""
-    done = {result.intent.id for result in outcome.results if result.state is IntentState.DONE}
-    for event in plan.events:
-        if event.intent in done:
-            yield EventRecord(
-                event.regarding,
-                event.reason,
-                event.note,
-                action="Sync",
-                warning=event.warning,
-                reporter=event.reporter,
-            )
+def _joint_note(events: Sequence[PlannedEvent], done: dict[str, Result]) -> str:
+    kind, names = "", []
+    for event in events:
+        intent = done[event.intent].intent
+        if isinstance(intent, Delete):
+            kind = intent.target.kind
+            names.append(intent.target.name)
+    rest = ", ..." if len(names) > timing.DELETED_GANGS_NAMED else ""
+    return f"Deleted {len(names)} {kind}s: {', '.join(names[: timing.DELETED_GANGS_NAMED])}{rest}"
 
 
-def lost_scheduling_events(
-    caches: Caches, status_updates: Iterable[StatusUpdate], outcome: Outcome
-) -> Iterator[EventRecord]:
-    """Events for cliques and groups none of whose replicas is scheduled any more, if their status was
-    written: a status is written on the resourceVersion that was read, so only one leader emits the event. No
-    event is emitted with `spec.replicas` 0, during a rollout, and for a gang termination, which has its own
-    event."""
-    written = [result.intent for result in outcome.results if result.state is IntentState.DONE]
-    done = {intent.target for intent in written if isinstance(intent, Status)}
-    for status_update in status_updates:
-        target = status_update.target
-        if target not in done or target.kind not in _CHILD_KINDS or status_update.restart_pending:
-            continue
-        before, after = status_update.current.scheduled_replicas, status_update.desired.scheduled_replicas
-        of_group = target.kind == PodCliqueScalingGroup.KIND.name
-        cache: Cache[PodClique] | Cache[PodCliqueScalingGroup] = caches.groups if of_group else caches.cliques
-        found = cache.get(target.namespace, target.name)
-        if not before or after or found is None or not found.spec.replicas:
-            continue
-        group = caches.groups.get(target.namespace, found.metadata.labels.get(labels.GROUP, ""))
-        updating = _updating(status_update.desired) or (group is not None and _updating(group.status))
-        if found.metadata.deletion_timestamp is None and not updating:
-            yield EventRecord(
-                _reference(target.api_version, target.kind, found),
-                EventReason.ALL_SCHEDULED_LOST.value,
-                f"None of {found.spec.replicas} replicas is scheduled any more; {before} were before",
-                action="Sync",
-                warning=True,
-                reporter=(EventReporter.GROUP if of_group else EventReporter.CLIQUE).value,
-            )
+def _planned_failures(plan: Plan, outcome: Outcome) -> Iterator[PlannedEvent]:
+    """The events that the plan has for writes that failed."""
+    planned = [event for event in plan.events if event.on_failure]
+    if not planned:
+        return
+    errors = {
+        result.intent.id: result.error for result in outcome.results if result.state is IntentState.FAILED
+    }
+    for event in planned:
+        if event.intent in errors:
+            yield replace(event, note=f"{event.note}: {errors[event.intent]}")
 
 
-def _updating(status: PodCliqueStatus | PodCliqueScalingGroupStatus) -> bool:
-    """Whether a rollout is in progress. The cliques of a group are rolled out by their group."""
-    progress = status.update_progress
-    return progress is not None and progress.update_ended_at is None
+def _failures(outcome: Outcome, about: ObjectRef | None) -> Iterator[PlannedEvent]:
+    """The events of writes that failed, each on the object that reports it."""
+    return (event for result in outcome.results if (event := _failure(result, about)) is not None)
 
 
-def _is_scaled_in_gang(workload: PodCliqueSet, intent: Intent) -> bool:
-    """Whether an intent deletes the base gang of a replica above `spec.replicas`."""
-    if not isinstance(intent, Delete) or intent.target.kind != PodGang.KIND.name:
-        return False
-    index = intent.target.name.removeprefix(f"{workload.metadata.name}-")
-    return index.isdecimal() and int(index) >= workload.spec.replicas
-
-
-def _is_scaled_in_object(workload: PodCliqueSet, intent: Intent) -> bool:
-    """Whether an intent deletes an object of a replica above `spec.replicas`."""
-    if not isinstance(intent, Delete):
-        return False
-    index = intent.target.name.removeprefix(f"{workload.metadata.name}-").partition("-")[0]
-    return index.isdecimal() and int(index) >= workload.spec.replicas
-
-
-def _deletion_note(gone: Sequence[Result]) -> str:
-    names = [result.intent.target.name for result in gone if isinstance(result.intent, Delete)]
-    if len(names) == 1:
-        return f"Deleted PodGang {names[0]}"
-    rest = ", ..." if len(names) > _MAX_NAMES else ""
-    return f"Deleted {len(names)} PodGangs: {', '.join(names[:_MAX_NAMES])}{rest}"
-
-
-def _is_deleted_with_parent(result: Result, gangs: set[str], deleting: bool) -> bool:
-    """Whether an object was deleted with its set, or with the base gang that its name begins with."""
-    if not isinstance(result.intent, Delete):
-        return False
-    segments = result.intent.target.name.split("-")
-    return deleting or any("-".join(segments[:count]) in gangs for count in range(1, len(segments)))
-
-
-def _reason_and_note(result: Result, replaced: Mapping[str, str]) -> tuple[EventReason, str] | None:
+def _failure(result: Result, about: ObjectRef | None) -> PlannedEvent | None:
     intent = result.intent
-    former = replaced.get(intent.id, "")
-    if isinstance(intent, Create):
-        kind = intent.target.kind
-        if result.state is IntentState.FAILED and kind in _CREATE_FAILED:
-            return _CREATE_FAILED[kind], f"Could not create {kind}: {result.error}"
-        if (
-            result.state is IntentState.DONE
-            and kind == "Pod"
-            and not isinstance(_owner_uid(intent), DeferredValue)
-        ):
-            return EventReason.POD_CREATED, f"Created pod {result.name}" + (
-                f" in place of {former}" if former else ""
-            )
-    if isinstance(intent, Delete) and intent.target.kind in _DELETED:
-        kind, name = intent.target.kind, intent.target.name
-        if result.state is IntentState.FAILED:
-            return _DELETE_FAILED[kind], f"Could not delete {kind} {name}: {result.error}"
-        if result.state is IntentState.DONE and not former:
-            return _DELETED[kind], f"Deleted {'pod' if kind == 'Pod' else kind} {name}"
-    return None
+    if result.state is not IntentState.FAILED or not isinstance(intent, Create | Delete):
+        return None
+    kind, creates = intent.target.kind, isinstance(intent, Create)
+    reason = (_CREATE_FAILED if creates else _DELETE_FAILED).get(kind)
+    regarding = intent.regarding or about
+    if reason is None or regarding is None:
+        return None
+    what = f"create {kind}" if creates else f"delete {kind} {intent.target.name}"
+    reporter = _REPORTERS.get(regarding.kind, EventReporter.SET).value
+    return PlannedEvent(
+        regarding, reason, f"Could not {what}: {result.error}", warning=True, reporter=reporter
+    )
 
 
-def _owner_uid(intent: Create) -> str:
-    uid: str = intent.body["metadata"]["ownerReferences"][0]["uid"]
-    return uid
-
-
-def _clique_of_new_pod(caches: Caches, intent: Intent) -> PodClique | None:
-    """The clique that a pod is created for: users look for events there."""
-    if isinstance(intent, Create) and intent.target.kind == "Pod":
-        name = intent.body["metadata"]["labels"][labels.CLIQUE]
-        return caches.cliques.get(intent.target.namespace, name)
-    return None
-
-
-def _reference(api_version: str, kind: str, found: HasMetadata) -> ObjectRef:
-    meta = found.metadata
-    return ObjectRef(api_version, kind, meta.name, meta.namespace, meta.uid)
+def _resolved(regarding: ObjectRef, outcome: Outcome) -> ObjectRef:
+    """The object with its UID, which was not known yet if the same plan created it."""
+    if not isinstance(regarding.uid, DeferredValue):
+        return regarding
+    return replace(regarding, uid=outcome.resolve(regarding.uid))

@@ -8,33 +8,26 @@ beginning.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from msgspec import Struct
 
-K = TypeVar("K", bound=Hashable)
-
-_FIRST_PAUSE = 2.0
-_MAX_PAUSE = 60.0
+from grove import timing
 
 
-class MessageBackoff(Generic[K]):
-    """Keeps, for each key, when its message was last used, and the pause from then on."""
+class MessageBackoff(Struct):
+    """When the message of one key was last used, and the pause from then on."""
 
-    def __init__(self) -> None:
-        self._pauses: dict[K, tuple[float, float]] = {}
+    since: float = 0.0
+    pause: float = 0.0
 
-    def due_at(self, key: K, now: float) -> float:
-        """When a message of the key that arrived at `now` may be used."""
-        since, pause = self._pauses.get(key, (0.0, 0.0))
-        if not pause or now >= since + 2 * _MAX_PAUSE:
-            since, pause = self._pauses[key] = now, _FIRST_PAUSE
-        return since + pause
+    def due_at(self, now: float) -> float:
+        """When a message that arrived at `now` may be used."""
+        if not self.pause or now >= self.since + 2 * timing.SCHEDULER_MESSAGE_MAX_PAUSE:
+            self.since, self.pause = now, timing.SCHEDULER_MESSAGE_FIRST_PAUSE
+        return self.since + self.pause
 
-    def record(self, key: K, now: float) -> None:
-        """The message of the key is used now: the next pause is longer."""
-        _, pause = self._pauses.get(key, (0.0, 0.0))
-        self._pauses[key] = now, min(2 * pause or _FIRST_PAUSE, _MAX_PAUSE)
-
-    def forget(self, key: K) -> None:
-        """Drop the state of a key that no longer exists."""
-        self._pauses.pop(key, None)
+    def record(self, now: float) -> None:
+        """The message is used now: the next pause is longer."""
+        self.since, self.pause = (
+            now,
+            min(2 * self.pause or timing.SCHEDULER_MESSAGE_FIRST_PAUSE, timing.SCHEDULER_MESSAGE_MAX_PAUSE),
+        )

@@ -11,52 +11,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.conditions import ConditionType
 from grove.api.intents import Intent, Status
 from grove.api.types.podclique import PodCliqueStatus
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
 from grove.operator.engine.message_backoff import MessageBackoff
+from grove.plan.conditions import is_true
 from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.model import StatusUpdate
-from grove.plan.status.conditions import is_true
 from grove.plan.writes.diff import status_patch
 
 K = TypeVar("K", bound=Hashable)
 
-_QUIET_PERIOD = 0.25
-_MAX_QUIET_PERIOD = 10.0
-_STATUSES_PER_SECOND = 100  # the quiet period is as long as writing all pending statuses at this rate takes
-_MAX_QUIET_PERIODS = 8  # times the quiet period, for a status that keeps changing
-_MAX_DELAY = 20.0
 
+class PendingStatuses(Struct):
+    """The statuses of one key that are not written yet."""
 
-class _Pending(Struct):
-    desired: tuple[object, ...]
-    since: float
-    changed: float
-    counted: int = 0  # how many statuses of this key are part of `_pending_statuses`
+    desired: tuple[object, ...] = ()
+    since: float = 0.0
+    changed: float = 0.0
+    counted: int = 0
+    """How many of them count as pending among those of all keys."""
+    message: MessageBackoff | None = None
+    """The back-off of the scheduler's message."""
 
 
 class StatusPublisher(Generic[K]):
-    """Keeps, for each key, which statuses are not written yet and since when."""
+    """Decides for all keys, whose pending statuses the caller keeps."""
 
     def __init__(self) -> None:
-        self._pending: dict[K, _Pending] = {}
         self._pending_statuses = 0  # statuses that are not written yet, of all keys
         self._waiting: dict[K, None] = {}  # due, and waiting for free slots, in order of arrival
         self._released: set[K] = set()  # got a free slot, and are enqueued
-        self._backoff: MessageBackoff[K] = MessageBackoff()
 
     def due_updates(
-        self, key: K, status_updates: tuple[StatusUpdate, ...], now: float, *, busy: bool
+        self,
+        key: K,
+        pending: PendingStatuses,
+        status_updates: Sequence[StatusUpdate],
+        now: float,
+        *,
+        busy: bool,
     ) -> tuple[list[StatusUpdate], float | None]:
         """The status updates to write now, or the time to requeue at; none and None if no status differs."""
         changed = [
@@ -67,33 +71,24 @@ class StatusPublisher(Generic[K]):
         self._waiting.pop(key, None)
         self._released.discard(key)
         if not changed:
-            self._clear_pending(key)
+            self._clear(pending)
             return [], None
         if all(map(_only_message_changed, changed)):
-            self._clear_pending(key)
-            again = self._message_due(key, now, busy=busy)
+            self._clear(pending)
+            again = _message_due(pending, now, busy=busy)
             return ([], again) if again is not None else (changed, None)
-        pending = self._record(key, tuple(map(_without_timestamps, changed)), now)
+        self._record(pending, tuple(map(_without_timestamps, changed)), now)
         if not any(
             _is_regression(status_update) or _update_started_or_ended(status_update)
             for status_update in changed
         ):
             if now < (due := self._due(pending, in_progress=_in_progress(changed))):
                 return [], due
-            if busy and now < pending.since + _MAX_DELAY:
+            if busy and now < pending.since + timing.STATUS_MAX_DELAY:
                 self._waiting[key] = None
-                return [], pending.since + _MAX_DELAY
-        self._clear_pending(key)
+                return [], pending.since + timing.STATUS_MAX_DELAY
+        self._clear(pending)
         return changed, None
-
-    def _message_due(self, key: K, now: float, *, busy: bool) -> float | None:
-        """When a changed scheduler message is due; None: now."""
-        if now < (due := self._backoff.due_at(key, now)):
-            return due
-        if busy:
-            return now + _MAX_QUIET_PERIOD
-        self._backoff.record(key, now)
-        return None
 
     def release(self, free_slots: int) -> list[K]:
         """The keys that have waited longest, as many as there are free slots, less those released already."""
@@ -103,45 +98,59 @@ class StatusPublisher(Generic[K]):
         self._released.update(released)
         return released
 
-    def _record(self, key: K, desired: tuple[object, ...], now: float) -> _Pending:
-        pending = self._pending.get(key)
-        if pending is None:
-            pending = self._pending[key] = _Pending(desired, now, now)
-        elif pending.desired != desired:
+    def _record(self, pending: PendingStatuses, desired: tuple[object, ...], now: float) -> None:
+        if not pending.desired:
+            pending.since = now
+        if pending.desired != desired:
             pending.desired, pending.changed = desired, now
         self._count(pending, len(desired))
-        return pending
 
-    def _count(self, pending: _Pending, statuses: int) -> None:
+    def _count(self, pending: PendingStatuses, statuses: int) -> None:
         self._pending_statuses += statuses - pending.counted
         pending.counted = statuses
 
-    def _clear_pending(self, key: K) -> None:
-        if pending := self._pending.pop(key, None):
-            self._count(pending, 0)
+    def _clear(self, pending: PendingStatuses) -> None:
+        pending.desired = ()
+        self._count(pending, 0)
 
-    def defer(self, key: K) -> None:
+    def defer(self, key: K, pending: PendingStatuses) -> None:
         """The key waits for a slow write: until its next pass, its statuses do not delay those of others."""
         self._released.discard(key)
-        if pending := self._pending.get(key):
-            self._count(pending, 0)
+        self._count(pending, 0)
 
-    def _due(self, pending: _Pending, *, in_progress: bool) -> float:
+    def _due(self, pending: PendingStatuses, *, in_progress: bool) -> float:
         pending_statuses = self._pending_statuses if in_progress else 0
-        quiet = min(max(_QUIET_PERIOD, pending_statuses / _STATUSES_PER_SECOND), _MAX_QUIET_PERIOD)
+        quiet = min(
+            max(timing.STATUS_QUIET_PERIOD, pending_statuses / timing.STATUSES_PER_SECOND),
+            timing.STATUS_MAX_QUIET_PERIOD,
+        )
         return min(
-            pending.changed + quiet, pending.since + _MAX_QUIET_PERIODS * quiet, pending.since + _MAX_DELAY
+            pending.changed + quiet,
+            pending.since + timing.STATUS_QUIET_PERIODS * quiet,
+            pending.since + timing.STATUS_MAX_DELAY,
         )
 
     def end_pass(self, key: K) -> None:
         """The pass over the key is over, whether it came to its statuses or not: its free slot is used up."""
         self._released.discard(key)
 
-    def forget(self, key: K) -> None:
-        self._clear_pending(key)
+    def forget(self, key: K, pending: PendingStatuses) -> None:
+        """The key does not exist any more."""
+        self._clear(pending)
         self._waiting.pop(key, None)
         self._released.discard(key)
-        self._backoff.forget(key)
+
+
+def _message_due(pending: PendingStatuses, now: float, *, busy: bool) -> float | None:
+    """When a changed scheduler message is due; None: now."""
+    if pending.message is None:
+        pending.message = MessageBackoff()
+    if now < (due := pending.message.due_at(now)):
+        return due
+    if busy:
+        return now + timing.STATUS_MAX_QUIET_PERIOD
+    pending.message.record(now)
+    return None
 
 
 def status_writes(status_updates: list[StatusUpdate]) -> list[Intent]:

@@ -1,52 +1,26 @@
-"""Sets in terminating namespaces, where nothing can be created any more: creates are tried once, and the set
-reports the errors of that attempt until it is gone."""
+"""Objects in terminating namespaces, where nothing can be created any more: creates are tried once, and the
+errors of that attempt are reported until the object is gone.
+
+It is known from the reply to a create. The record of the set, deployment or domain has its UID: a new object
+of the same name is in a new namespace.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from grove.api.types.podcliqueset import PodCliqueSet
-from grove.kube.cache.cache import Cache
-from grove.kube.executor.outcome import Outcome
-from grove.operator.engine.errors import PassErrors, collect_errors
-from grove.operator.keys import SetKey, WorkloadKey, parent_of
-from grove.plan.model import UserError
+from grove.operator.engine.key_state import KeyStates
+from grove.operator.keys import Key, ReplicaKey, parent_of
 
 
-class TerminatingNamespaces:
-    """Learns from the outcomes of writes which sets are in terminating namespaces."""
+def is_in_terminating_namespace(states: KeyStates, key: Key, uid: str) -> bool:
+    """Whether the object of a key, or the set of a replica, is in a terminating namespace."""
+    state = states.find(_owner(key))
+    return state is not None and bool(uid) and state.terminating_uid == uid
 
-    def __init__(self, sets: Cache[PodCliqueSet]) -> None:
-        self._sets = sets
-        self._uids: dict[SetKey, str] = {}
-        self._errors: dict[WorkloadKey, PassErrors] = {}
 
-    def includes(self, key: WorkloadKey) -> bool:
-        """Whether the key belongs to a set in a terminating namespace."""
-        if not self._uids:
-            return False
-        uid = self._uid(key)
-        return bool(uid) and self._uids.get(parent_of(key)) == uid
+def record_terminating_namespace(states: KeyStates, key: Key, uid: str) -> None:
+    """Store that the namespace of a key is terminating; `uid` is that of its object, or of its set."""
+    states.of(_owner(key)).terminating_uid = uid
 
-    def errors(
-        self, key: WorkloadKey, outcome: Outcome, user_errors: Sequence[UserError], now: float
-    ) -> PassErrors:
-        """The errors of this pass, or those of the last attempt if the namespace is terminating."""
-        if self.includes(key) and not outcome.namespace_terminating:
-            return self._errors.get(key, PassErrors())
-        errors = collect_errors(outcome, now, user_errors)
-        if outcome.namespace_terminating and (uid := self._uid(key)):
-            self._uids[parent_of(key)] = uid
-            self._errors[key] = errors
-        return errors
 
-    def forget(self, key: WorkloadKey) -> None:
-        """Drop the state of a key that no longer exists."""
-        self._errors.pop(key, None)
-        if isinstance(key, SetKey):
-            self._uids.pop(key, None)
-
-    def _uid(self, key: WorkloadKey) -> str:
-        parent = parent_of(key)
-        found = self._sets.get(parent.namespace, parent.name)
-        return found.metadata.uid if found is not None else ""
+def _owner(key: Key) -> Key:
+    return parent_of(key) if isinstance(key, ReplicaKey) else key

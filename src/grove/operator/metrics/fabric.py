@@ -11,13 +11,13 @@ from functools import partial
 from prometheus_client import Counter as Count
 from prometheus_client import Gauge, Histogram
 
+from grove import timing
 from grove.api.formats import timestamps
 from grove.fabrics.provider import Domain, FabricDomainProvider
 from grove.operator.caches.registry import Caches
 from grove.plan.fabric.state import is_managed
 
 _PHASES = ("pending", "forming", "ready", "terminating")
-_BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 domains = Gauge(
     "grove_fabric_domains",
@@ -32,7 +32,7 @@ nodes = Gauge(
 domain_ready_seconds = Histogram(
     "grove_fabric_domain_ready_seconds",
     "Time from the creation of a fabric domain until all of its nodes are ready for the first time",
-    buckets=_BUCKETS,
+    buckets=timing.STARTUP_BUCKETS,
 )
 domain_failures = Count(
     "grove_fabric_domain_failures_total", "Writes of fabric domains that failed", ["vendor", "intent"]

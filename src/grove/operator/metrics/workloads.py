@@ -13,25 +13,24 @@ from typing import Self
 
 from prometheus_client import Gauge, Histogram
 
+from grove import timing
 from grove.api.conditions import ConditionType
 from grove.api.formats import timestamps
 from grove.api.types.podgang import PodGang
 from grove.operator.caches.registry import Caches
 from grove.operator.metrics import fabric
+from grove.plan.conditions import is_true
 from grove.plan.members.pod_state import gated
-from grove.plan.status.conditions import is_true
-
-_BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 gang_scheduled_seconds = Histogram(
     "grove_gang_scheduled_seconds",
     "Time from the creation of a gang until it is scheduled for the first time",
-    buckets=_BUCKETS,
+    buckets=timing.STARTUP_BUCKETS,
 )
 gang_ready_seconds = Histogram(
     "grove_gang_ready_seconds",
     "Time from the creation of a gang until it is ready for the first time",
-    buckets=_BUCKETS,
+    buckets=timing.STARTUP_BUCKETS,
 )
 plan_seconds = Histogram(
     "grove_plan_seconds",

@@ -4,7 +4,7 @@ it, and the state of the cluster that its plan depends on."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,27 +18,25 @@ from grove.dynamo import keys, naming
 from grove.dynamo.api.scaling_adapter import ScalingAdapter
 from grove.dynamo.backends.lws import workload_ref
 from grove.dynamo.context import GraphContext, runs_on_grove
-from grove.dynamo.decode.decoder import read
-from grove.dynamo.decode.normalize import graph as normalised
 from grove.dynamo.graph import Graph
 from grove.dynamo.render import auxiliary_objects, gpu_claims, image_pull_secrets, topology_affinity
+from grove.dynamo.render.auxiliary_objects import AuxiliaryObjects
 from grove.dynamo.render.image_pull_secrets import Secrets
-from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, raw
+from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, snapshot_of
 from grove.kube.cache.cache import Cache
-from grove.operator.caches.dynamo import GraphCaches, GraphKey, owning_graph
+from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.nodes import Nodes
-from grove.operator.caches.registry import BY_SET, Caches
+from grove.operator.caches.registry import BY_GRAPH, BY_SET, Caches
 from grove.operator.dynamo_settings import DynamoSettings
-from grove.operator.keys import SetKey
+from grove.operator.engine.key_state import KeyStates
+from grove.operator.keys import GraphKey, SetKey
 from grove.operator.observers import ssh_keys
 from grove.plan.desired.template_hash import template_hash
 from grove.plan.members.pod_state import terminating
-from grove.rules.decode import ObjectFormatError
 
 
 class GraphObserver:
-    """Reads snapshots of deployments. `sets` maps deployments to the names of their sets; the event mapping
-    keeps it up to date."""
+    """Reads snapshots of deployments."""
 
     def __init__(
         self,
@@ -46,27 +44,44 @@ class GraphObserver:
         graph_caches: GraphCaches,
         settings: DynamoSettings,
         nodes: Nodes,
-        sets: Mapping[GraphKey, str],
+        states: KeyStates,
     ) -> None:
         self._caches, self._graph_caches, self._settings = caches, graph_caches, settings
-        self._nodes, self._sets = nodes, sets
-        self._ssh_keys: dict[GraphKey, tuple[str, str]] = {}
-        """SSH key pairs of deployments whose Secret is not created yet."""
+        self._nodes, self._states = nodes, states
 
-    async def of(self, key: GraphKey, stored: StoredGraph) -> GraphSnapshot:
-        """The snapshot of a deployment; without children if it cannot be decoded, which the plan reports."""
-        snapshot = GraphSnapshot(
-            stored=stored,
-            context=self._context(),
-            facts=replace(self._settings.facts, topologies=self._topologies()),
+    async def observe(self, key: GraphKey) -> GraphSnapshot | None:
+        """The snapshot of a deployment; None if neither the deployment nor its set exists."""
+        stored = self._graph_caches.graphs.get(key.namespace, key.name)
+        if stored is not None and (key.namespace, key.name) not in self._graph_caches.graphs.undecodable:
+            return await self._deployment(key, stored)
+        if self._may_exist(key):
+            return GraphSnapshot(None)
+        workload = self._workload(key)
+        if workload is None or workload.metadata.deletion_timestamp is not None:
+            return None
+        return GraphSnapshot(None, workload=workload)
+
+    def _may_exist(self, key: GraphKey) -> bool:
+        """Whether the deployment may exist although it is not in the cache: an event reports that it cannot
+        be decoded, its kind is not served at the moment, or a deployment could not even be named. Then its
+        set is no orphan."""
+        graphs = self._graph_caches.graphs
+        return (
+            (key.namespace, key.name) in graphs.undecodable
+            or ("", "") in graphs.undecodable
+            or not graphs.synced.is_set()
         )
-        try:
-            graph = normalised(read(raw(stored)))
-        except ObjectFormatError:
+
+    async def _deployment(self, key: GraphKey, stored: StoredGraph) -> GraphSnapshot:
+        """The snapshot of a deployment; without children if it cannot be decoded, which the plan reports."""
+        facts = replace(self._settings.facts, topologies=self._topologies())
+        snapshot = snapshot_of(stored, self._context(), facts)
+        if snapshot.parsed is None:
             return snapshot
-        workload = self.workload(key, stored.metadata.uid)
+        graph = snapshot.parsed.graph
+        workload = self._workload(key, stored.metadata.uid)
         if workload is not None:
-            self._ssh_keys.pop(key, None)
+            self._states.of(key).ssh_key = None
         secrets = self._graph_caches.registries(key.namespace)
         cliques = {
             clique.metadata.name: clique for clique in self._objects_of_set(self._caches.cliques, workload)
@@ -84,21 +99,16 @@ class GraphObserver:
             groups=groups,
             pull_secrets=secrets,
             started=self._started_components(graph, workload, secrets),
-            children=self._graph_caches.existing(key.namespace, _child_names(graph)),
+            children=self._graph_caches.existing(key.namespace, _child_names(graph, snapshot.auxiliary)),
             ssh_key=await self._ssh_key(key, graph) if workload is None else None,
         )
 
-    def workload(self, key: GraphKey, uid: str = "") -> PodCliqueSet | None:
-        """The set whose controller owner is the deployment."""
-        found = self._caches.sets.get(key.namespace, self._sets.get(key, ""))
-        if found is None or owning_graph(found.metadata) != key:
-            return None
-        owners = {owner.uid for owner in found.metadata.owner_references}
-        return found if not uid or uid in owners else None
-
-    def forget(self, key: GraphKey) -> None:
-        """Drop the state of a deployment that no longer exists."""
-        self._ssh_keys.pop(key, None)
+    def _workload(self, key: GraphKey, uid: str = "") -> PodCliqueSet | None:
+        """The set whose controller owner is the deployment, of this UID if one is given."""
+        for found in self._caches.sets.by_index(BY_GRAPH, key):
+            if not uid or uid in {owner.uid for owner in found.metadata.owner_references}:
+                return found
+        return None
 
     def _context(self) -> GraphContext:
         return replace(
@@ -164,13 +174,14 @@ class GraphObserver:
     async def _ssh_key(self, key: GraphKey, graph: Graph) -> tuple[str, str] | None:
         if not auxiliary_objects.needs_ssh(graph):
             return None
-        if key not in self._ssh_keys:
-            self._ssh_keys[key] = await asyncio.to_thread(ssh_keys.generate_key_pair)
-        return self._ssh_keys[key]
+        state = self._states.of(key)
+        if state.ssh_key is None:
+            state.ssh_key = await asyncio.to_thread(ssh_keys.generate_key_pair)
+        return state.ssh_key
 
 
-def _child_names(graph: Graph) -> Iterator[tuple[str, str]]:
-    for body in (*auxiliary_objects.owned_objects(graph), *auxiliary_objects.shared_objects(graph)):
+def _child_names(graph: Graph, auxiliary: AuxiliaryObjects) -> Iterator[tuple[str, str]]:
+    for body in (*auxiliary.owned, *auxiliary.shared):
         yield body["kind"], body["metadata"]["name"]
     for component in graph.components:
         yield workload_ref(graph, component)

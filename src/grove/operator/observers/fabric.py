@@ -3,34 +3,28 @@ and the snapshot from which a domain is planned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 from msgspec.structs import replace
 
-from grove.api.meta import ObjectMeta
 from grove.api.naming import names
-from grove.api.types.common import LastError
+from grove.api.types.pod import Pod
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.fabrics.membership import (
-    DomainMembership,
-    GroupCount,
-    Members,
-    domains_of_replica,
-    membership_in,
-    memberships,
-)
+from grove.fabrics.membership import GroupCount, Members, domains_of_replica, membership_in
 from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.requirements import DomainRequirements, domain_requirements
+from grove.fabrics.resolved import DomainReport, ReplicaDomains, ResolvedDomain
 from grove.operator.caches.registry import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
-from grove.operator.keys import DomainKey, ReplicaKey, SetKey
+from grove.operator.keys import DomainKey, SetKey
+from grove.plan.desired.limits import present
 from grove.plan.fabric.channels import unschedulable_since
 from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
-from grove.plan.fabric.state import DomainState, domain_state, template_state, with_template_state
-from grove.plan.fabric.status import DomainObservation
-
-_NOTHING: Mapping[str, Mapping[str, Domain] | None] = {}
+from grove.plan.fabric.resolution import ObservedDomain, resolve, resolve_replica, resolve_set
+from grove.plan.ownership.ownership import keep_owned
+from grove.plan.snapshot import Snapshot
 
 
 class FabricLookup:
@@ -39,65 +33,58 @@ class FabricLookup:
     def __init__(self, caches: Caches) -> None:
         self._caches, self._fabrics = caches, caches.fabrics
 
-    def of_replica(
-        self, key: ReplicaKey, workload: PodCliqueSet, members: Members
-    ) -> Mapping[str, Mapping[str, Domain] | None]:
-        """By vendor, the existing domains that a replica requires, with these replicas of its groups; None if
-        the vendor's kind is not served or not synced."""
+    def of_replica(self, snapshot: Snapshot) -> ReplicaDomains:
+        """The domains that the pods of a replica join; empty for most."""
+        workload = snapshot.workload
         if not (requirements := domain_requirements(workload, self._fabrics)):
-            return _NOTHING
-        found: dict[str, dict[str, Domain] | None] = {}
-        for requirement, name in domains_of_replica(workload, requirements, key.replica, members):
-            self._caches.fabric_nodes.require(requirement.vendor)
-            cache = self._caches.domains[requirement.vendor]
-            if not cache.synced.is_set():
-                found[requirement.vendor] = None
-            elif (inside := found.setdefault(requirement.vendor, {})) is not None and (
-                domain := cache.get(key.namespace, name)
-            ):
-                inside[name] = domain
-        return found
-
-    def channels(self, vendors: Iterable[str]) -> dict[str, int]:
-        """By vendor, how many pods can be in domains at once; vendors without a known count are left out."""
-        counted = ((vendor, self._caches.fabric_nodes.count(vendor)) for vendor in vendors)
-        return {vendor: count for vendor, count in counted if count is not None}
-
-    def templates(
-        self, domains: Mapping[str, Mapping[str, Domain] | None]
-    ) -> dict[tuple[str, str], DomainState]:
-        """The domains whose claim template is not usable, with its state."""
-        return {
-            (vendor, name): state
-            for vendor, found in domains.items()
-            for name, domain in (found or {}).items()
-            if (state := self._template_state(vendor, domain)) is not DomainState.USABLE
-        }
-
-    def _template_state(self, vendor: str, domain: Domain) -> DomainState:
-        provider = self._fabrics.of(vendor)
-        return template_state(provider, domain, self._template(domain.metadata.namespace, provider, domain))
-
-    def _template(
-        self, namespace: str, provider: FabricDomainProvider, domain: Domain | None
-    ) -> ObjectMeta | None:
-        if domain is None:
-            return None
-        found = self._caches.claim_templates.get(namespace, provider.template_name(domain))
-        return found.metadata if found is not None else None
-
-    def of_set(self, workload: PodCliqueSet) -> dict[DomainKey, DomainMembership]:
-        """The domains of a set. For a set above the limit on pods there are none: the number of its domains
-        is unbounded, and no new ones are created for it."""
-        if self._caches.sizes.excess(workload) is not None:
             return {}
-        namespace = workload.metadata.namespace
-        return {
-            DomainKey(vendor, namespace, name): membership
-            for (vendor, name), membership in memberships(
-                workload, self._fabrics, self._group_count(workload)
-            ).items()
-        }
+        for requirement in chain.from_iterable(requirements.values()):
+            self._caches.fabric_nodes.require(requirement.vendor)
+        observe = partial(self._observe, workload.metadata.namespace)
+        return resolve_replica(
+            workload, requirements, self._fabrics, snapshot.index, _group_members(snapshot), observe
+        )
+
+    def of_set(
+        self, workload: PodCliqueSet, report_of: Callable[[DomainKey], DomainReport]
+    ) -> tuple[ResolvedDomain, ...]:
+        """The domains of a set, with the latest reports of their own passes. There are none for a set above
+        the limit on pods: the number of its domains is unbounded, and no new ones are created for it."""
+        if self._caches.sizes.excess(workload) is not None:
+            return ()
+        namespace, count = workload.metadata.namespace, self._group_count(workload)
+        observe = partial(self._observe_with_nodes, namespace)
+        return tuple(
+            replace(domain, report=report_of(DomainKey(domain.provider.vendor, namespace, domain.name)))
+            for domain in resolve_set(workload, self._fabrics, count, observe)
+        )
+
+    def _observe(self, namespace: str, provider: FabricDomainProvider, name: str) -> ObservedDomain:
+        """What the caches have under the name of a domain."""
+        cache = self._caches.domains[provider.vendor]
+        found = cache.get(namespace, name)
+        template = (
+            self._caches.claim_templates.get(namespace, provider.template_name(found)) if found else None
+        )
+        return ObservedDomain(
+            cache.synced.is_set(),
+            found,
+            template.metadata if template is not None else None,
+            self._caches.fabric_nodes.count(provider.vendor),
+        )
+
+    def _observe_with_nodes(
+        self, namespace: str, provider: FabricDomainProvider, name: str
+    ) -> ObservedDomain:
+        observed = self._observe(namespace, provider, name)
+        if observed.found is None:
+            return observed
+        pods = self._pods(namespace, provider.template_name(observed.found))
+        return replace(observed, nodes=frozenset(pod.spec.node_name for pod in pods if pod.spec.node_name))
+
+    def _pods(self, namespace: str, template: str) -> list[Pod]:
+        """The pods that join a domain, by the name of its claim template."""
+        return self._caches.pods.by_index(BY_CLAIM, (namespace, template))
 
     def keys_of(self, workload: PodCliqueSet) -> Iterator[DomainKey]:
         """The keys of the domains of a set, replica by replica; shared domains are repeated."""
@@ -124,38 +111,6 @@ class FabricLookup:
         ):
             yield DomainKey(requirement.vendor, workload.metadata.namespace, name)
 
-    def domain_observations(
-        self, workload: PodCliqueSet, failures: Mapping[DomainKey, LastError], busy: Mapping[DomainKey, str]
-    ) -> list[DomainObservation]:
-        """The state of each domain of a set, for the status of the set."""
-        return [
-            replace(
-                self._observe_domain(workload, key, membership),
-                failure=failures.get(key),
-                busy=busy.get(key, ""),
-            )
-            for key, membership in self.of_set(workload).items()
-        ]
-
-    def _observe_domain(
-        self, workload: PodCliqueSet, key: DomainKey, membership: DomainMembership
-    ) -> DomainObservation:
-        cache = self._caches.domains[key.vendor]
-        found = cache.get(key.namespace, key.name)
-        state = (
-            domain_state(found, membership.requirement, workload)
-            if cache.synced.is_set()
-            else DomainState.NOT_SERVED
-        )
-        provider = self._fabrics.of(key.vendor)
-        if found is None:
-            return DomainObservation(key.name, provider, membership, state)
-        state = with_template_state(state, self._template_state(key.vendor, found))
-        template = provider.template_name(found)
-        pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
-        nodes = frozenset(pod.spec.node_name for pod in pods if pod.spec.node_name)
-        return DomainObservation(key.name, provider, membership, state, found, template=template, nodes=nodes)
-
     def owned(self, uid: str) -> tuple[Domain, ...]:
         """The domains that name a set as an owner."""
         return tuple(
@@ -168,13 +123,16 @@ class FabricLookup:
                 yield DomainKey(vendor, domain.metadata.namespace, domain.metadata.name)
 
     def consumers(self, key: DomainKey) -> list[DomainConsumer]:
-        """The sets that require a domain."""
+        """The sets that require a domain, and its state for each of them."""
+        provider = self._fabrics.of(key.vendor)
+        observed = self._observe(key.namespace, provider, key.name)
         found = []
         for workload in self._possible_consumers(key):
             if workload.metadata.deletion_timestamp is None:
                 count = self._group_count(workload)
                 if membership := membership_in(workload, self._fabrics, key.vendor, key.name, count):
-                    found.append(DomainConsumer(workload, membership))
+                    resolved = resolve(workload, provider, key.name, membership, observed)
+                    found.append(DomainConsumer(workload, membership, resolved.state))
         return found
 
     def snapshot(self, key: DomainKey) -> DomainSnapshot | None:
@@ -186,8 +144,7 @@ class FabricLookup:
         former, unknown_owner = self._owners(
             key, found, {consumer.workload.metadata.uid for consumer in consumers}
         )
-        template = provider.template_name(found) if found else key.name
-        pods = self._caches.pods.by_index(BY_CLAIM, (key.namespace, template))
+        pods = self._pods(key.namespace, provider.template_name(found) if found else key.name)
         unschedulable = tuple(since for pod in pods if (since := unschedulable_since(pod)) is not None)
         return DomainSnapshot(
             provider,
@@ -199,7 +156,6 @@ class FabricLookup:
             tuple(chain.from_iterable(map(self._groups, former))),
             unknown_owner,
             in_use=bool(pods),
-            template=self._template(key.namespace, provider, found),
             unschedulable=unschedulable,
             holders=tuple(self._holders(key, provider)) if unschedulable else (),
         )
@@ -267,3 +223,21 @@ class FabricLookup:
             return found.spec.replicas if found else templates[group]
 
         return count
+
+
+def _group_members(snapshot: Snapshot) -> Members:
+    """The replicas of a group in the plan of a replica, by the group's name in the set: from the same objects
+    as its layout (`grove.plan.desired.expand`), which is built without those that the set does not own."""
+    owned, set_name = keep_owned(snapshot), snapshot.workload.metadata.name
+    held = present(owned) if snapshot.held else None
+    templates = snapshot.workload.spec.template.pod_clique_scaling_groups
+    counts = {group.name: group.replicas for group in templates}
+
+    def members(group: str) -> Iterable[int]:
+        name = names.group(set_name, snapshot.index, group)
+        if held is not None:
+            return held.groups[name]
+        found = owned.groups.get(name)
+        return range(counts[group] if found is None else found.spec.replicas)
+
+    return members

@@ -15,7 +15,7 @@ from grove.api.types.podgang import PodGang
 from grove.operator.caches.registry import BY_REPLICA, Caches, InspectedCRD
 from grove.operator.keys import ReplicaKey
 from grove.plan.gang.scheduler_selection import scheduler_of
-from grove.schedulers.backend import SchedulerBackend, SchedulerObject, VersionedBackend
+from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.schedulers.registry import ENTRY_POINTS, Factory, SchedulerBackends, backends
 
 
@@ -59,14 +59,11 @@ class SchedulerLookup:
 
     def incompatibility(self, backend: SchedulerBackend | None) -> str:
         """Why the installed CRD of a scheduler is not compatible; empty if it is, or if it is not checked."""
-        kind = backend.gang_object_kind if backend is not None else None
-        cache = self._caches.inspected_crds.get(kind) if kind is not None else None
-        if (
-            cache is None
-            or kind is None
-            or not cache.synced.is_set()
-            or not isinstance(backend, VersionedBackend)
-        ):
+        if backend is None or backend.gang_object_kind is None or not backend.inspects_crd:
+            return ""
+        kind = backend.gang_object_kind
+        cache = self._caches.inspected_crds.get(kind)
+        if cache is None or not cache.synced.is_set():
             return ""
         found = cache.get("", kind.crd_name)
         version = found.metadata.resource_version if found is not None else ""
@@ -76,7 +73,7 @@ class SchedulerLookup:
         return known[1]
 
 
-def _check_crd(backend: VersionedBackend, found: InspectedCRD | None) -> str:
+def _check_crd(backend: SchedulerBackend, found: InspectedCRD | None) -> str:
     try:
         return backend.crd_problem({"spec": msgspec.json.decode(found.spec)} if found is not None else None)
     except Exception as problem:  # raised by a backend of another project

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from msgspec.structs import replace
+
 from grove.api.naming import names
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler
 from grove.api.types.pod import Pod
@@ -13,12 +15,13 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.fabrics.membership import Members
-from grove.kube.executor.outcome import IntentState, Outcome
 from grove.operator.caches.registry import BY_REPLICA, BY_SET, Caches
-from grove.operator.engine.placement import PlacementState
+from grove.operator.engine.key_state import KeyStates
+from grove.operator.engine.terminating_namespaces import is_in_terminating_namespace
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.observers.claims import SharedClaims
 from grove.operator.observers.fabric import FabricLookup
+from grove.operator.observers.placement import PlacementState
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.plan.deletion import OwnedObjects
@@ -28,26 +31,26 @@ from grove.plan.snapshot import Snapshot
 
 
 class Observer:
-    """Reads snapshots. Remembers deleted pods that gangs still refer to, and lost pods: those that left the
-    cache without having terminated, because they were force-deleted or because their labels were removed."""
+    """Reads snapshots. Stores in the records of replicas which pods left the cache: deleted pods, and lost
+    ones, which did not terminate before."""
 
     def __init__(
         self,
         caches: Caches,
+        states: KeyStates | None = None,
         placement: PlacementState | None = None,
         init_image: str = "",
         topologies: TopologyLookup | None = None,
         schedulers: SchedulerLookup | None = None,
         fabric_lookup: FabricLookup | None = None,
     ) -> None:
-        self._caches, self._placement = caches, placement or PlacementState(NoAssigner())
+        self._caches, self._states = caches, states if states is not None else KeyStates()
+        self._placement = placement or PlacementState(NoAssigner())
         self._init_image = init_image
         self._topologies = topologies or TopologyLookup(caches, enabled=False)
         self._schedulers = schedulers or SchedulerLookup(caches, None)
         self._fabric_lookup = fabric_lookup or FabricLookup(caches)
         self.shared_claims = SharedClaims(caches)
-        self._deleted: dict[ReplicaKey, set[str]] = {}
-        self._lost_pods: dict[ReplicaKey, dict[str, Pod]] = {}
         caches.pods.subscribe(self._on_pod)
 
     def replica(self, key: ReplicaKey) -> Snapshot | None:
@@ -55,8 +58,6 @@ class Observer:
         caches = self._caches
         workload = caches.sets.get(key.namespace, key.set_name)
         if workload is None:
-            self._deleted.pop(key, None)
-            self._lost_pods.pop(key, None)
             return None
         groups = {group.metadata.name: group for group in caches.groups.by_index(BY_REPLICA, key)}
         cliques = self._cliques(key)
@@ -64,9 +65,9 @@ class Observer:
         group_replicas = partial(self._group_replicas, key, workload, cliques if held else None)
         gangs = self._gangs(key, workload, group_replicas)
         pods = tuple(caches.pods.by_index(BY_REPLICA, key))
+        deleted_pods, lost_pods = self._missing_pods(key, gangs)
         scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
-        domains = self._fabric_lookup.of_replica(key, workload, group_replicas)
-        return Snapshot(
+        snapshot = Snapshot(
             workload=workload,
             index=key.replica,
             service=caches.services.get(key.namespace, names.service(key.set_name, key.replica)),
@@ -75,21 +76,21 @@ class Observer:
             gangs=gangs,
             autoscalers=self._autoscalers(key, workload),
             pods=pods,
-            deleted_pods=self._deleted_but_referenced(key, gangs),
+            deleted_pods=deleted_pods,
+            lost_pods=lost_pods,
+            namespace_terminating=is_in_terminating_namespace(self._states, key, workload.metadata.uid),
             binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
             placements=self._placement.of(key, workload),
             topology=self._topologies.of(workload),
             scheduler=scheduler,
             scheduler_objects=self._schedulers.objects(key, scheduler),
-            fabrics=caches.fabrics,
-            domains=domains,
-            templates=self._fabric_lookup.templates(domains) if domains else {},
-            channels=self._fabric_lookup.channels(domains) if domains else {},
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             held=held,
             crd_problem=self._schedulers.incompatibility(scheduler),
         )
+        domains = self._fabric_lookup.of_replica(snapshot)
+        return replace(snapshot, domains=domains) if domains else snapshot
 
     def owned_objects(self, key: SetKey) -> OwnedObjects:
         """All objects with the labels of a set, and the fabric domains that it owns."""
@@ -106,26 +107,6 @@ class Observer:
             access=caches.access(key),
             domains=self._fabric_lookup.owned(workload.metadata.uid) if workload else (),
         )
-
-    def lost_pods(self, key: ReplicaKey) -> list[Pod]:
-        """Lost pods that a gang still refers to: whether they exist is verified before the next plan."""
-        lost = self._lost_pods.get(key)
-        workload = self._caches.sets.get(key.namespace, key.set_name)
-        if not lost or workload is None:
-            return []
-        if workload.metadata.deletion_timestamp is not None or key.replica >= workload.spec.replicas:
-            return []
-        existing = partial(self._group_replicas, key, workload, self._cliques(key))
-        referenced = _referenced_pods(self._gangs(key, workload, existing))
-        return [pod for name, pod in lost.items() if name in referenced]
-
-    def resolve_lost_pods(self, key: ReplicaKey, outcome: Outcome) -> None:
-        """Lost pods that were patched are in the cache again; those that were not found are deleted."""
-        lost = self._lost_pods.get(key, {})
-        for result in outcome.results:
-            if result.state is IntentState.CONFLICT and result.name in lost:
-                del lost[result.name]
-                self._deleted.setdefault(key, set()).add(result.name)
 
     def _gangs(self, key: ReplicaKey, workload: PodCliqueSet, group_replicas: Members) -> dict[str, PodGang]:
         """Gangs by label, and by expected name: upstream's gangs have no label for their replica."""
@@ -192,26 +173,24 @@ class Observer:
             return
         name = found.metadata.name
         if new is not None:
-            self._lost_pods.get(key, {}).pop(name, None)
+            if (state := self._states.find(key)) is not None:
+                state.lost_pods.pop(name, None)
         elif found.metadata.deletion_timestamp is None:
-            self._lost_pods.setdefault(key, {})[name] = found
+            self._states.of(key).lost_pods[name] = found
         else:
-            self._deleted.setdefault(key, set()).add(name)
+            self._states.of(key).deleted_pods.add(name)
 
-    def _deleted_but_referenced(self, key: ReplicaKey, gangs: dict[str, PodGang]) -> frozenset[str]:
-        """The deleted pods that a gang still refers to; all others are forgotten."""
-        deleted, lost = self._deleted.get(key), self._lost_pods.get(key)
-        if not deleted and not lost:
-            return frozenset()
+    def _missing_pods(
+        self, key: ReplicaKey, gangs: dict[str, PodGang]
+    ) -> tuple[frozenset[str], tuple[Pod, ...]]:
+        """The deleted and the lost pods that a gang still refers to; all others are forgotten."""
+        state = self._states.find(key)
+        if state is None or not (state.deleted_pods or state.lost_pods):
+            return frozenset(), ()
         referenced = _referenced_pods(gangs)
-        if lost is not None:
-            self._lost_pods[key] = {name: pod for name, pod in lost.items() if name in referenced}
-        if deleted is not None:
-            deleted &= referenced
-        for memory in (self._deleted, self._lost_pods):
-            if not memory.get(key):
-                memory.pop(key, None)
-        return frozenset(self._deleted.get(key, ()))
+        state.deleted_pods &= referenced
+        state.lost_pods = {name: pod for name, pod in state.lost_pods.items() if name in referenced}
+        return frozenset(state.deleted_pods), tuple(state.lost_pods.values())
 
 
 def _referenced_pods(gangs: dict[str, PodGang]) -> set[str]:

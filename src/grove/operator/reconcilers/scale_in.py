@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import ReplicaKey, SetKey, parent_of
 from grove.operator.observers.workload import Observer
 from grove.plan.scale_in import deletion_requested, has_objects, has_pods
@@ -16,13 +17,10 @@ from grove.plan.snapshot import Snapshot
 
 
 class ScaleInTracker:
-    """Remembers which replicas of each set are surplus, and which of them still have pods."""
+    """Stores in the records of sets which replicas are surplus, and which of them still have pods."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self._surplus: dict[SetKey, set[int]] = {}
-        self._waiting: dict[SetKey, tuple[str, set[int]]] = {}
-        """The UID of the set (a new set may have its name), and its deleted replicas that still have pods."""
+    def __init__(self, observer: Observer, states: KeyStates) -> None:
+        self._observer, self._states = observer, states
 
     def record(self, key: ReplicaKey, snapshot: Snapshot) -> bool:
         """Store the state of a replica that is to be deleted. Returns whether its set must act now."""
@@ -34,21 +32,27 @@ class ScaleInTracker:
             waiting.discard(key.replica)
         if deleting:
             return not waiting
-        surplus = self._surplus.setdefault(parent, set())
-        if not has_objects(snapshot):
-            # Many replicas may have been requested and never created: the set need not read them.
-            return key.replica in surplus and not waiting
+        surplus = self._states.of(parent).surplus
         surplus.add(key.replica)
         return not waiting or not deletion_requested(snapshot, len(surplus))
 
+    def record_gone(self, key: ReplicaKey) -> bool:
+        """No object of a surplus replica is left. Returns whether its set must act now."""
+        state = self._states.find(parent_of(key))
+        if state is None:
+            return False
+        state.with_pods.discard(key.replica)
+        return key.replica in state.surplus and not state.with_pods
+
     def count(self, key: SetKey) -> int:
         """How many replicas of a set are known to be surplus."""
-        return len(self._surplus.get(key, ()))
+        state = self._states.find(key)
+        return len(state.surplus) if state is not None else 0
 
     def surplus_replicas(self, key: SetKey) -> Iterator[Snapshot | None]:
         """The snapshots of surplus replicas that have objects left, each read lazily; None for a replica that
         is gone or no longer surplus."""
-        surplus = self._surplus.get(key, set())
+        surplus = self._states.of(key).surplus
         for replica in sorted(surplus):
             snapshot = self._observer.replica(ReplicaKey(key.namespace, key.name, replica))
             if snapshot and replica >= snapshot.workload.spec.replicas and has_objects(snapshot):
@@ -60,13 +64,7 @@ class ScaleInTracker:
                 yield None
 
     def _waiting_of(self, key: SetKey, uid: str) -> set[int]:
-        known, waiting = self._waiting.get(key, ("", set[int]()))
-        if known != uid:
-            waiting = set()
-            self._waiting[key] = uid, waiting
-        return waiting
-
-    def forget(self, key: SetKey) -> None:
-        """Drop the state of a set that no longer exists."""
-        self._surplus.pop(key, None)
-        self._waiting.pop(key, None)
+        state = self._states.of(key)
+        if state.with_pods_uid != uid:
+            state.with_pods_uid, state.with_pods = uid, set()
+        return state.with_pods

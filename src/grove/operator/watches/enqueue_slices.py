@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from itertools import chain, islice
 
+from msgspec import Struct
+
+from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import Key, ReplicaKey, SetKey, replica_of
 
-SLICE = 256
 Keys = Callable[[], Iterator[Key | None]]
 """Returns a new iterator over keys. None is a step that found no key to enqueue."""
+
+
+class FanOut(Struct, frozen=True):
+    """Many keys, to be enqueued in slices. An owner has one iteration in progress at a time."""
+
+    owner: Hashable
+    keys: Keys
 
 
 class SlicedEnqueuer:
@@ -39,19 +49,24 @@ class SlicedEnqueuer:
     def _next_slice(self, owner: Hashable, keys: Iterator[Key | None]) -> None:
         taken = 0
         try:
-            for key in islice(keys, SLICE):
+            for key in islice(keys, timing.FAN_OUT_SLICE):
                 taken += 1
                 if key is not None:
                     self._enqueue(key)
         except BaseException:
             self._in_progress.pop(owner, None)  # else the owner could never start again
             raise
-        if taken < SLICE:
+        if taken < timing.FAN_OUT_SLICE:
             again = self._in_progress.pop(owner)
             if again is not None:
                 asyncio.get_running_loop().call_soon(self.start, owner, again)
         else:
             asyncio.get_running_loop().call_soon(self._next_slice, owner, keys)
+
+
+def all_replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> FanOut:
+    """All replicas of a set, to be enqueued in slices."""
+    return FanOut(key, partial(replicas, caches, key, workload))
 
 
 def replicas(caches: Caches, key: SetKey, workload: PodCliqueSet | None) -> Iterator[Key | None]:

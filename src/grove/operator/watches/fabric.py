@@ -1,9 +1,11 @@
-"""Event mapping for fabric domains: which watch event enqueues which domain, and which sets and replicas a
-change of a domain enqueues. Sets without domains enqueue nothing here."""
+"""The watches of fabric domains, and of the sets and replicas that a change of a domain concerns.
+
+Sets without domains enqueue nothing here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
@@ -14,55 +16,95 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.requirements import domain_requirements
-from grove.operator.caches.object_changes import changed
+from grove.operator.caches.predicates import Predicate, spec_or_metadata_changed
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.observers.fabric import FabricLookup
-from grove.operator.watches.enqueue_slices import SlicedEnqueuer
-from grove.operator.watches.enqueue_slices import replicas as replicas_of
-from grove.operator.watches.workloads import replay_and_subscribe
+from grove.operator.watches.enqueue_slices import FanOut, all_replicas
+from grove.operator.watches.table import Watch
 from grove.plan.fabric.channels import unschedulable_since
 
-EnqueueKey = Callable[[Key], None]
+
+def domain_watches(caches: Caches, fabric_lookup: FabricLookup) -> tuple[Watch, ...]:
+    """The watches of fabric domains; none without a vendor."""
+    if not len(caches.fabrics):
+        return ()
+    find, changed = _DomainKeys(caches, fabric_lookup), spec_or_metadata_changed
+    return (
+        Watch(caches.sets, find.of_set, changed, replay=True),
+        Watch(caches.groups, find.of_group, group_scaled),
+        Watch(caches.pods, find.of_pod, pod_deleted_or_unschedulable),
+        Watch(caches.claim_templates, find.of_template),
+        *chain.from_iterable(
+            (
+                Watch(cache, partial(domain_itself, vendor), domain_changed(caches, vendor), replay=True),
+                Watch(cache, partial(find.sets_of_domain, vendor), replay=True),
+                Watch(cache, partial(find.replicas_of_domain, vendor), changed, replay=True),
+                Watch(cache.on_synced_or_absent, find.sets_with_domains),
+            )
+            for vendor, cache in caches.domains.items()
+        ),
+        Watch(caches.fabric_nodes.subscribe, find.sets_with_domains),
+    )
 
 
-def register_fabric_handlers(caches: Caches, fabric_lookup: FabricLookup, enqueue: EnqueueKey) -> None:
-    """Subscribe to the caches; existing sets and domains are mapped at once."""
-    handlers = _FabricEventHandlers(caches, fabric_lookup, enqueue)
-    replay_and_subscribe(caches.sets, handlers.on_set)
-    caches.groups.subscribe(handlers.on_group)
-    caches.pods.subscribe(handlers.on_pod)
-    caches.claim_templates.subscribe(handlers.on_template)
-    for vendor, cache in caches.domains.items():
-        replay_and_subscribe(cache, partial(handlers.on_domain, vendor))
-        cache.on_synced_or_absent(handlers.on_availability)
-    caches.fabric_nodes.subscribe(handlers.on_availability)
+def group_scaled(old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> bool:
+    """The group is created, deleted or scaled."""
+    return old is None or new is None or old.spec.replicas != new.spec.replicas
 
 
-class _FabricEventHandlers:
-    def __init__(self, caches: Caches, fabric_lookup: FabricLookup, enqueue: EnqueueKey) -> None:
-        self._caches, self._fabric_lookup, self._enqueue = caches, fabric_lookup, enqueue
-        self._slices = SlicedEnqueuer(enqueue)
+def pod_deleted_or_unschedulable(old: Pod | None, new: Pod | None) -> bool:
+    """A pod with claims is deleted, or becomes unschedulable or schedulable."""
+    if old is None or not (new or old).spec.resource_claims:
+        return False
+    return new is None or unschedulable_since(old) != unschedulable_since(new)
 
-    def on_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> None:
-        """Enqueues the domains that a set requires, required before, or owns."""
-        if old is not None and new is not None and not changed(old, new):
-            return
-        found = new or old
-        assert found is not None
+
+def domain_changed(caches: Caches, vendor: str) -> Predicate:
+    """The spec, the metadata or the partitions of a domain changed."""
+    provider = caches.fabrics.of(vendor)
+
+    def changed(old: Domain | None, new: Domain | None) -> bool:
+        return (
+            old is None
+            or new is None
+            or spec_or_metadata_changed(old, new)
+            or provider.observe(old).partitions != provider.observe(new).partitions
+        )
+
+    return changed
+
+
+def domain_itself(vendor: str, old: Domain | None, new: Domain | None) -> tuple[DomainKey]:
+    """The domain that changed."""
+    found = new or old
+    assert found is not None
+    return (DomainKey(vendor, found.metadata.namespace, found.metadata.name),)
+
+
+class _DomainKeys:
+    """Looks up the domains that depend on an object, and the sets and replicas that depend on a domain."""
+
+    def __init__(self, caches: Caches, fabric_lookup: FabricLookup) -> None:
+        self._caches, self._fabric_lookup = caches, fabric_lookup
+
+    def of_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Iterator[FanOut]:
+        """The domains that a set requires, required before, or owns."""
         known = [workload for workload in (old, new) if workload is not None]
+        meta = known[-1].metadata
 
         def domains() -> Iterator[Key]:
             for workload in known:
                 yield from self._fabric_lookup.keys_of(workload)
-            yield from self._fabric_lookup.owned_keys(found.metadata.uid)
+            yield from self._fabric_lookup.owned_keys(meta.uid)
 
-        self._slices.start(("domains", found.metadata.namespace, found.metadata.name), domains)
+        yield FanOut(("domains", meta.namespace, meta.name), domains)
 
-    def on_group(self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> None:
-        """Enqueues domains of a set whose group is scaled, if they depend on the replicas of the group."""
-        if old is not None and new is not None and old.spec.replicas == new.spec.replicas:
-            return
+    def of_group(
+        self, old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None
+    ) -> Iterator[DomainKey]:
+        """The domains of the replica of a group, if they depend on the replicas of the group; if it is scaled
+        in, all domains that the set owns."""
         found = new or old
         assert found is not None
         name = found.metadata.labels.get(labels.PART_OF, "")
@@ -70,85 +112,67 @@ class _FabricEventHandlers:
         replica = replica_of(found.metadata)
         if workload is None or replica is None or not self._fabric_lookup.depends_on_group_replicas(workload):
             return
-        for key in self._fabric_lookup.keys_in(workload, replica.replica):
-            self._enqueue(key)
-        for key in self._fabric_lookup.owned_keys(workload.metadata.uid) if self._scaled_in(old, new) else ():
-            self._enqueue(key)
+        yield from self._fabric_lookup.keys_in(workload, replica.replica)
+        if old is not None and (new is None or new.spec.replicas < old.spec.replicas):
+            yield from self._fabric_lookup.owned_keys(workload.metadata.uid)
 
-    @staticmethod
-    def _scaled_in(old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> bool:
-        return old is not None and (new is None or new.spec.replicas < old.spec.replicas)
-
-    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """Enqueues the domains of a pod that is deleted, or that becomes unschedulable: the plan of the
-        domain finds which other domains occupy the nodes."""
+    def of_pod(self, old: Pod, new: Pod | None) -> Iterator[DomainKey]:
+        """The domains of a pod. If it is unschedulable, their plans find which other domains occupy the
+        nodes."""
         found = new or old
-        assert found is not None
-        if not found.spec.resource_claims or old is None:
-            return
-        if new is not None and unschedulable_since(old) == unschedulable_since(new):
-            return
         for claim in found.spec.resource_claims:
             if template := claim.resource_claim_template_name:
-                for key in self._fabric_lookup.domains_of_template(found.metadata.namespace, template):
-                    self._enqueue(key)
+                yield from self._fabric_lookup.domains_of_template(found.metadata.namespace, template)
 
-    def on_domain(self, vendor: str, old: Domain | None, new: Domain | None) -> None:
-        """Enqueues the domain, its owners and its consumers, whose statuses report it. If the domain was
-        created, changed or deleted, also the replicas of its consumers, whose pods may wait for it."""
-        found = new or old
-        assert found is not None
-        key = DomainKey(vendor, found.metadata.namespace, found.metadata.name)
-        more = old is None or new is None or changed(old, new)
-        if more or self._partitions(vendor, old) != self._partitions(vendor, new):
-            self._enqueue(key)
-        for each in (old, new):
-            for owner in each.metadata.owner_references if each is not None else ():
-                if owner.kind == PodCliqueSet.KIND.name:
-                    self._enqueue(SetKey(key.namespace, owner.name))
-        self._enqueue_consumers(key, replicas=more)
-
-    def on_template(
+    def of_template(
         self, old: ResourceClaimTemplateObject | None, new: ResourceClaimTemplateObject | None
-    ) -> None:
-        """Enqueues a domain and its consumers, if a template that the domain does not own has or had the name
-        of its claim template."""
-        found = new or old
-        assert found is not None
-        for key in self._fabric_lookup.domains_of_template(found.metadata.namespace, found.metadata.name):
+    ) -> Iterator[Key | FanOut]:
+        """A domain and its consumers, if a template that the domain does not own has or had the name of its
+        claim template."""
+        known = [each.metadata for each in (old, new) if each is not None]
+        for key in self._fabric_lookup.domains_of_template(known[-1].namespace, known[-1].name):
             provider = self._caches.fabrics.of(key.vendor)
             domain = self._caches.domains[key.vendor].get(key.namespace, key.name)
-            if domain is not None and not all(
-                provider.owns_template(domain, each.metadata) for each in (old, new) if each is not None
-            ):
-                self._enqueue(key)
-                self._enqueue_consumers(key, replicas=True)
+            if domain is not None and not all(provider.owns_template(domain, meta) for meta in known):
+                yield key
+                yield from self._consuming_sets(key)
+                yield from self._consuming_replicas(key)
 
-    def _enqueue_consumers(self, key: DomainKey, *, replicas: bool) -> None:
+    def sets_of_domain(self, vendor: str, old: Domain | None, new: Domain | None) -> Iterator[SetKey]:
+        """The owners and consumers of a domain, whose statuses report it."""
+        (key,) = domain_itself(vendor, old, new)
+        for found in (old, new):
+            for owner in found.metadata.owner_references if found is not None else ():
+                if owner.kind == PodCliqueSet.KIND.name:
+                    yield SetKey(key.namespace, owner.name)
+        yield from self._consuming_sets(key)
+
+    def replicas_of_domain(
+        self, vendor: str, old: Domain | None, new: Domain | None
+    ) -> Iterator[ReplicaKey | FanOut]:
+        """The replicas of the consumers of a domain, whose pods may wait for it."""
+        return self._consuming_replicas(*domain_itself(vendor, old, new))
+
+    def _consuming_sets(self, key: DomainKey) -> Iterator[SetKey]:
         for consumer in self._fabric_lookup.consumers(key):
-            set_name = consumer.workload.metadata.name
-            self._enqueue(SetKey(key.namespace, set_name))
-            if replicas and consumer.membership.requirement.scope is Scope.SHARED:
-                self._enqueue_replicas(consumer.workload)
-            elif replicas:
-                self._enqueue(ReplicaKey(key.namespace, set_name, consumer.membership.replicas[0]))
+            yield SetKey(key.namespace, consumer.workload.metadata.name)
 
-    def _enqueue_replicas(self, workload: PodCliqueSet) -> None:
-        key = SetKey(workload.metadata.namespace, workload.metadata.name)
-        self._slices.start(key, partial(replicas_of, self._caches, key, workload))
+    def _consuming_replicas(self, key: DomainKey) -> Iterator[ReplicaKey | FanOut]:
+        for consumer in self._fabric_lookup.consumers(key):
+            workload, membership = consumer.workload, consumer.membership
+            if membership.requirement.scope is Scope.SHARED:
+                yield all_replicas(self._caches, SetKey(key.namespace, workload.metadata.name), workload)
+            else:
+                yield ReplicaKey(key.namespace, workload.metadata.name, membership.replicas[0])
 
-    def _partitions(self, vendor: str, domain: Domain | None) -> tuple[str, ...]:
-        return self._caches.fabrics.of(vendor).observe(domain).partitions if domain is not None else ()
-
-    def on_availability(self, vendor: str = "") -> None:
-        """Enqueues all sets with domains, or with domains of one vendor: its kind or its channels appeared or
+    def sets_with_domains(self, vendor: str = "") -> Iterator[SetKey | FanOut]:
+        """All sets with domains, or with domains of one vendor: its kind or its channels appeared or
         disappeared."""
         for workload in self._caches.sets:
             requirements = chain.from_iterable(domain_requirements(workload, self._caches.fabrics).values())
             if not any(vendor in ("", requirement.vendor) for requirement in requirements):
                 continue
-            namespace, set_name = workload.metadata.namespace, workload.metadata.name
-            self._enqueue(SetKey(namespace, set_name))
-            self._enqueue_replicas(workload)
-            domains = partial(self._fabric_lookup.keys_of, workload)
-            self._slices.start((namespace, set_name, vendor), domains)
+            key = SetKey(workload.metadata.namespace, workload.metadata.name)
+            yield key
+            yield all_replicas(self._caches, key, workload)
+            yield FanOut((*key, vendor), partial(self._fabric_lookup.keys_of, workload))

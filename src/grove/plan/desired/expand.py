@@ -9,7 +9,7 @@ one that is not created yet. A part that is scaled to 0 leaves its gang.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -22,11 +22,8 @@ from grove.api.types.podcliqueset import (
     PodCliqueSetTemplate,
     ScalingGroupTemplate,
 )
-from grove.fabrics.membership import DomainAttachment
+from grove.fabrics.resolved import ReplicaDomains, ResolvedDomain
 from grove.plan.desired.template_hash import combine_hashes, template_hash
-
-DomainsOfClique = Callable[[str, int], tuple[DomainAttachment, ...]]
-"""The domain attachments of a clique, by its name in the set and its group replica."""
 
 
 class Held(Protocol):
@@ -79,7 +76,7 @@ class Clique(Struct, frozen=True, gc=False):
     """The gang that must be scheduled first; empty in the base gang itself."""
     group: Group | None = None
     group_replica: int = 0
-    fabric_domains: tuple[DomainAttachment, ...] = ()
+    fabric_domains: tuple[ResolvedDomain, ...] = ()
     """The fabric domains that its pods join."""
 
 
@@ -111,14 +108,14 @@ def expand(
     index: int,
     group_counts: Mapping[str, int],
     clique_counts: Mapping[str, int],
-    fabric_domains: DomainsOfClique | None = None,
+    domains: ReplicaDomains | None = None,
     held: Held | None = None,
 ) -> ReplicaLayout:
     """Returns the layout of replica `index`, with the counts of existing groups and cliques, by name. Of a
     held replica, only existing cliques and group replicas; their counts are what it keeps."""
     template, set_name = workload.spec.template, workload.metadata.name
     parts = _CliqueBuilder(
-        template, held.cliques if held else clique_counts, names.base_gang(set_name, index), fabric_domains
+        template, held.cliques if held else clique_counts, names.base_gang(set_name, index), domains or {}
     )
     groups = tuple(
         _group(set_name, index, group, group_counts, held) for group in template.pod_clique_scaling_groups
@@ -152,9 +149,9 @@ class _CliqueBuilder:
         template: PodCliqueSetTemplate,
         counts: Mapping[str, int],
         base: str,
-        fabric_domains: DomainsOfClique | None,
+        domains: ReplicaDomains,
     ) -> None:
-        self._counts, self.base, self._domains_of_clique = counts, base, fabric_domains
+        self._counts, self.base, self._domains = counts, base, domains
         hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
         self.generation_hash = combine_hashes(hashes)
         self._templates = {
@@ -173,8 +170,8 @@ class _CliqueBuilder:
             gang=scaled_gang or self.base,
             template_hash=hash_,
             base_gang=self.base if scaled_gang else "",
-            fabric_domains=self._domains_of_clique(template_name, member.get("group_replica", 0))
-            if self._domains_of_clique
+            fabric_domains=self._domains[template_name][member.get("group_replica", 0)]
+            if template_name in self._domains
             else (),
             **member,
         )

@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.error_codes import ErrorCode
-from grove.api.event_reasons import EventReason
 from grove.api.intents import Create, Intent
 from grove.api.naming import labels, names
 from grove.api.types import pod_counts
@@ -28,9 +28,6 @@ from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetTemplate, Sca
 from grove.api.types.podgang import PodGang
 from grove.plan.model import UserError
 from grove.plan.snapshot import Snapshot
-
-_SMALL = 4_000
-"""The number of pods that a PodGang can always name, however long their names are."""
 
 Cliques = Mapping[str, PodClique]
 Groups = Mapping[str, PodCliqueScalingGroup]
@@ -121,10 +118,12 @@ def is_held(
     workload: PodCliqueSet, index: int, groups: Groups, cliques: Cliques, asked: int, limit: int
 ) -> bool:
     """Whether a replica is held. `asked` is what its whole set asks for."""
-    if asked > limit or asked <= _SMALL:
+    if asked > limit or asked <= timing.PODS_IN_ANY_GANG:
         return asked > limit
     asked = pods_asked(workload, index, groups, cliques)
-    return asked > limit or (asked > _SMALL and not largest_gang(workload, index, groups, cliques).fits)
+    return asked > limit or (
+        asked > timing.PODS_IN_ANY_GANG and not largest_gang(workload, index, groups, cliques).fits
+    )
 
 
 def errors(snapshot: Snapshot) -> tuple[UserError, ...]:
@@ -137,7 +136,7 @@ def errors(snapshot: Snapshot) -> tuple[UserError, ...]:
         f"most {pod_counts.LARGEST_GANG}: scale cliques in, or lower minAvailable of groups. Until then "
         "nothing is added to the replica"
     )
-    return (UserError("", ErrorCode.GANG_SIZE, message),)
+    return (UserError(ErrorCode.GANG_SIZE, message),)
 
 
 def too_many_pods(asked: int, limit: int) -> UserError:
@@ -147,7 +146,7 @@ def too_many_pods(asked: int, limit: int) -> UserError:
         f"scaled), and at most {limit} are allowed: lower them, or raise limits.podsPerSet of the operator's "
         "configuration. Until then its pods are kept and nothing is added"
     )
-    return UserError("", ErrorCode.POD_LIMIT, message, reason=EventReason.POD_LIMIT_EXCEEDED.value)
+    return UserError(ErrorCode.POD_LIMIT, message)
 
 
 def present(snapshot: Snapshot) -> Present:

@@ -118,7 +118,7 @@ def clique_labels(workload: PodCliqueSet, index: int, wanted: Clique) -> labels.
             grove_labels, wanted.group.name, wanted.group_replica, wanted.base_gang
         )
     if wanted.fabric_domains:
-        grove_labels[labels.COMPUTE_DOMAIN] = wanted.fabric_domains[0].domain
+        grove_labels[labels.COMPUTE_DOMAIN] = wanted.fabric_domains[0].name
     return {**template.labels, **grove_labels}
 
 

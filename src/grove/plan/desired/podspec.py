@@ -13,12 +13,14 @@ from grove.api.naming import annotations as keys
 from grove.api.naming import labels, names, well_known
 from grove.api.naming.well_known import Env
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.fabrics.membership import DomainAttachment
+from grove.fabrics.provider import FabricDomainProvider
+from grove.fabrics.requirements import DomainRequirement
 from grove.plan.desired.expand import Clique
 from grove.plan.desired.template_hash import spec_digest
-from grove.plan.members.membership import Member
 
 Body = dict[str, Any]
+DomainClaims = tuple[tuple[FabricDomainProvider, str, DomainRequirement], ...]
+"""What the claims of pods in fabric domains depend on: provider, name of the claim template, requirement."""
 
 _POD_VARIABLES = frozenset(
     {Env.SET_NAME, Env.SET_INDEX, Env.CLIQUE_NAME, Env.HEADLESS_SERVICE, Env.POD_INDEX}
@@ -31,14 +33,14 @@ def clique_pod_spec(workload: PodCliqueSet, wanted: Clique) -> Body:
     claims by which its pods join fabric domains."""
     raw = bytes(wanted.template.spec.pod_spec)
     if wanted.fabric_domains:
-        return _spec_with_domains(raw, _group_pods(workload, wanted), wanted.fabric_domains)
+        return _spec_with_domains(raw, _group_pods(workload, wanted), _domain_claims(wanted))
     return _decoded(raw) if wanted.group is None else _member_spec(raw, _group_pods(workload, wanted))
 
 
 def same_spec(found: Raw, workload: PodCliqueSet, wanted: Clique) -> bool:
     """Whether a PodClique has the desired pod spec, in any form (see `desired.canonical`)."""
     digest = _spec_digest(
-        bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted), wanted.fabric_domains
+        bytes(wanted.template.spec.pod_spec), _group_pods(workload, wanted), _domain_claims(wanted)
     )
     return spec_digest(bytes(found)) == digest
 
@@ -51,18 +53,20 @@ def _group_pods(workload: PodCliqueSet, wanted: Clique) -> int:
     return sum(counts[name] for name in wanted.group.template.clique_names)
 
 
-@lru_cache(maxsize=1024)
-def _spec_digest(raw: bytes, group_pods: int, fabric_domains: tuple[DomainAttachment, ...]) -> str:
-    return spec_digest(msgspec.json.encode(_spec_with_domains(raw, group_pods, fabric_domains)))
+def _domain_claims(wanted: Clique) -> DomainClaims:
+    return tuple((domain.provider, domain.template, domain.requirement) for domain in wanted.fabric_domains)
 
 
 @lru_cache(maxsize=1024)
-def _spec_with_domains(raw: bytes, group_pods: int, fabric_domains: tuple[DomainAttachment, ...]) -> Body:
+def _spec_digest(raw: bytes, group_pods: int, claims: DomainClaims) -> str:
+    return spec_digest(msgspec.json.encode(_spec_with_domains(raw, group_pods, claims)))
+
+
+@lru_cache(maxsize=1024)
+def _spec_with_domains(raw: bytes, group_pods: int, claims: DomainClaims) -> Body:
     spec = _member_spec(raw, group_pods) if group_pods else _decoded(raw)
-    for fabric_domain in fabric_domains:
-        spec = fabric_domain.provider.inject(
-            spec, fabric_domain.template, fabric_domain.policy, fabric_domain.requirement.by_claim
-        )
+    for provider, template, requirement in claims:
+        spec = provider.inject(spec, template, requirement.policy, requirement.by_claim)
     return spec
 
 
@@ -117,30 +121,6 @@ def pod_spec(
         ]
         spec["schedulingGates"] = [{"name": well_known.GANG_GATE}, *others]
     return spec
-
-
-def pod(
-    workload: PodCliqueSet,
-    wanted: Clique,
-    member: Member,
-    spec: Body,
-    object_labels: labels.Labels,
-    owners: list[Body],
-) -> Body:
-    """One pod of a clique. `object_labels` are those of its PodClique."""
-    annotations = clique_annotations(wanted)
-    if member.failures:
-        annotations[keys.PRIOR_FAILURES] = str(member.failures)
-    metadata: Body = {
-        "name": member.name,
-        "namespace": workload.metadata.namespace,
-        "labels": labels.for_pod(object_labels, wanted.name, member.index),
-        "ownerReferences": owners,
-    }
-    if annotations:
-        metadata["annotations"] = annotations
-    hostname = names.pod_host(wanted.name, member.index)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "hostname": hostname}}
 
 
 def _with_variables(spec: Body, variables: list[Body], reserved: frozenset[Env]) -> Body:

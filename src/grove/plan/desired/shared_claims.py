@@ -21,28 +21,13 @@ from grove.api.error_codes import ErrorCode
 from grove.api.naming import labels, names, well_known
 from grove.api.naming.annotations import shared_with
 from grove.api.types.common import ResourceSharing, SharingScope
-from grove.api.types.kubernetes_objects import PartialObjectMetadata, ResourceClaimTemplateObject
+from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetTemplate
 from grove.plan.desired.expand import Clique, Group
+from grove.plan.snapshot import ClaimObjects, NamespacedName
 
 Body = dict[str, Any]
-NamespacedName = tuple[str, str]
-"""Namespace and name."""
-
 API_VERSION, KIND = "resource.k8s.io/v1", "ResourceClaim"
-
-
-class ClaimObjects(Struct, frozen=True):
-    """The existing claims that a set shares, by name, and the template objects that it refers to."""
-
-    claims: Mapping[str, PartialObjectMetadata] = {}
-    templates: Mapping[NamespacedName, ResourceClaimTemplateObject] = {}
-    undecodable: Mapping[NamespacedName, str] = {}
-    """Template objects that exist and cannot be decoded, with the reason."""
-    visible: bool = True
-    """Whether claims can be listed; if not, it is unknown which ones exist."""
-    terminating: frozenset[str] = frozenset()
-    """Names of terminating claims."""
 
 
 class SharedClaim(Struct, frozen=True, gc=False):

@@ -7,16 +7,14 @@ is free there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from grove import timing
 from grove.api.formats import timestamps
 from grove.api.types.pod import Pod
 from grove.plan.desired.expand import Gang
 from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
 
-UNSCHEDULABLE_WAIT = 60.0
-"""How long pods may be unschedulable before the holders of channels are reported."""
-_MAX_NAMED = 3
 _SCHEDULED = "PodScheduled"
 _UNSCHEDULABLE = "Unschedulable"
 
@@ -39,24 +37,25 @@ def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, fl
     long; and when to check again, because changes of other domains do not enqueue this one."""
     if not snapshot.unschedulable:
         return "", None
-    due = min(snapshot.unschedulable) + UNSCHEDULABLE_WAIT
+    due = min(snapshot.unschedulable) + timing.UNSCHEDULABLE_WAIT
     if now < due or not snapshot.holders:
-        return "", due if now < due else now + UNSCHEDULABLE_WAIT
+        return "", due if now < due else now + timing.UNSCHEDULABLE_WAIT
     kind, count = snapshot.provider.api.name, len(snapshot.unschedulable)
     pods = "1 pod" if count == 1 else f"{count} pods"
     named = "; ".join(
-        _holder_text(kind, holder, snapshot.namespace) for holder in snapshot.holders[:_MAX_NAMED]
+        _holder_text(kind, holder, snapshot.namespace)
+        for holder in snapshot.holders[: timing.FABRIC_NAMES_SHOWN]
     )
     message = (
-        f"{pods} of {kind} {snapshot.name} found no node for {UNSCHEDULABLE_WAIT:g} s, and a node has "
+        f"{pods} of {kind} {snapshot.name} found no node for {timing.UNSCHEDULABLE_WAIT:g} s, and a node has "
         f"one channel: {named}{_more(snapshot.holders)}"
     )
-    return message, now + UNSCHEDULABLE_WAIT
+    return message, now + timing.UNSCHEDULABLE_WAIT
 
 
 def _holder_text(kind: str, holder: ChannelHolder, namespace: str) -> str:
     """Names of objects in other namespaces are not disclosed; an administrator finds them by the nodes."""
-    nodes = ", ".join(holder.nodes[:_MAX_NAMED]) + _more(holder.nodes)
+    nodes = ", ".join(holder.nodes[: timing.FABRIC_NAMES_SHOWN]) + _more(holder.nodes)
     if holder.namespace != namespace:
         return f"a {kind} of another namespace holds {nodes}"
     owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
@@ -64,19 +63,19 @@ def _holder_text(kind: str, holder: ChannelHolder, namespace: str) -> str:
 
 
 def _more(listed: Sequence[object]) -> str:
-    return f" and {len(listed) - _MAX_NAMED} more" if len(listed) > _MAX_NAMED else ""
+    return (
+        f" and {len(listed) - timing.FABRIC_NAMES_SHOWN} more"
+        if len(listed) > timing.FABRIC_NAMES_SHOWN
+        else ""
+    )
 
 
-def channel_shortage(gang: Gang, channels: Mapping[str, int]) -> str:
+def channel_shortage(gang: Gang) -> str:
     """Why a gang cannot be scheduled although its nodes may have room: more of its pods must be in domains at
     once than there are channels. Empty if that is not the cause."""
-    for vendor, available in channels.items():
-        with_domains = [
-            one
-            for one in gang.cliques
-            if any(fabric_domain.provider.vendor == vendor for fabric_domain in one.fabric_domains)
-        ]
-        needed = sum(clique.min_available for clique in with_domains)
+    domains = [(clique, domain) for clique in gang.cliques for domain in clique.fabric_domains]
+    for vendor, available in {domain.provider.vendor: domain.channels or 0 for _, domain in domains}.items():
+        needed = sum(clique.min_available for clique, domain in domains if domain.provider.vendor == vendor)
         if 0 < available < needed:
             nodes = "1 node has" if available == 1 else f"{available} nodes have"
             return (

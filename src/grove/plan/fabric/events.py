@@ -4,31 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from grove.api.event_reasons import EventReason
-from grove.fabrics.provider import Domain
-from grove.plan.fabric.model import DomainConsumer, DomainEvent, DomainSnapshot
-from grove.plan.fabric.state import DomainState, domain_state, state_message, with_template_state
+from grove.api.intents import Create, Delete, Intent
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.provider import Domain, Scope
+from grove.fabrics.resolved import DomainState
+from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
+from grove.plan.fabric.state import state_message
+from grove.plan.model import PlannedEvent
+from grove.plan.writes.builders import reference
+
+
+def domain_event(
+    snapshot: DomainSnapshot,
+    workload: PodCliqueSet,
+    reason: EventReason,
+    note: str,
+    *,
+    warning: bool = False,
+    intent: str = "",
+) -> PlannedEvent:
+    """An event for a set. Without an intent it is emitted once for each object of the domain's name, although
+    the numbers in its note may change."""
+    identity = snapshot.found.metadata.uid if snapshot.found is not None else snapshot.name
+    return PlannedEvent(
+        reference(workload), reason.value, note, warning=warning, intent=intent, identity=identity
+    )
 
 
 def foreign_domain_events(
-    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]
-) -> tuple[DomainEvent, ...]:
+    snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
+) -> tuple[PlannedEvent, ...]:
     """Events about a domain that Grove does not manage: sets that name it may use it, and it is never
     written."""
     kind = snapshot.provider.api.name
     note = f"uses existing {kind} {snapshot.name}, which is not managed by Grove"
-    referenced = EventReason.COMPUTE_DOMAIN_REFERENCED
     using = (
-        DomainEvent(consumer.workload, referenced, note)
+        domain_event(snapshot, consumer.workload, EventReason.COMPUTE_DOMAIN_REFERENCED, note)
         for consumer in consumers
-        if _state(snapshot, consumer) is DomainState.USABLE
+        if consumer.state is DomainState.USABLE
     )
-    return (*using, *conflict_events(snapshot, consumers))
+    return (*using, *conflict_events(snapshot, found, consumers))
 
 
 def split_fabric_events(
     snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
-) -> tuple[DomainEvent, ...]:
+) -> tuple[PlannedEvent, ...]:
     """Warns that the nodes of one domain are in several partitions, between which the fabric has no links."""
     partitions = snapshot.provider.observe(found).partitions
     if len(partitions) < 2:
@@ -37,30 +60,73 @@ def split_fabric_events(
         f"{snapshot.provider.api.name} {snapshot.name} is split over {len(partitions)} partitions "
         f"({', '.join(partitions)}): a topology constraint keeps its pods in one"
     )
-    return tuple(
-        DomainEvent(consumer.workload, EventReason.FABRIC_SPLIT, message, warning=True)
-        for consumer in consumers
-    )
+    return _warnings(snapshot, consumers, EventReason.FABRIC_SPLIT, message)
 
 
-def conflict_events(snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]) -> tuple[DomainEvent, ...]:
+def conflict_events(
+    snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
+) -> tuple[PlannedEvent, ...]:
     """Warns that another object has the name of the domain or of its template."""
-    found = [(consumer, _state(snapshot, consumer)) for consumer in consumers]
-    template = snapshot.template.name if snapshot.template is not None else ""
+    provider, template = snapshot.provider, snapshot.provider.template_name(found)
     return tuple(
-        DomainEvent(
+        domain_event(
+            snapshot,
             consumer.workload,
             EventReason.COMPUTE_DOMAIN_CONFLICT,
-            state_message(state, snapshot.provider, snapshot.name, template),
+            state_message(consumer.state, provider, snapshot.name, template),
             warning=True,
         )
-        for consumer, state in found
-        if state in (DomainState.CONFLICT, DomainState.TEMPLATE_CONFLICT)
+        for consumer in consumers
+        if consumer.state in (DomainState.CONFLICT, DomainState.TEMPLATE_CONFLICT)
     )
 
 
-def _state(snapshot: DomainSnapshot, consumer: DomainConsumer) -> DomainState:
-    return with_template_state(
-        domain_state(snapshot.found, consumer.membership.requirement, consumer.workload),
-        snapshot.template_state,
+def terminating_events(
+    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]
+) -> tuple[PlannedEvent, ...]:
+    """Warns that a domain is being deleted while it is needed."""
+    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
+    return _warnings(snapshot, consumers, EventReason.COMPUTE_DOMAIN_TERMINATING, message)
+
+
+def busy_events(
+    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer], message: str
+) -> tuple[PlannedEvent, ...]:
+    """Warns that other domains hold the channels that pods wait for; none without a message."""
+    return _warnings(snapshot, consumers, EventReason.IMEX_CHANNEL_BUSY, message) if message else ()
+
+
+def _warnings(
+    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer], reason: EventReason, note: str
+) -> tuple[PlannedEvent, ...]:
+    return tuple(
+        domain_event(snapshot, consumer.workload, reason, note, warning=True) for consumer in consumers
     )
+
+
+def failure_events(snapshot: DomainSnapshot, intent: Intent) -> tuple[PlannedEvent, ...]:
+    """The events of a write of a domain that fails, one for each set that requires it. They are emitted on
+    each attempt, and attempts become rare by back-off."""
+    kind, name = snapshot.provider.api.name, snapshot.name
+    if isinstance(intent, Delete):
+        reason, note = EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}"
+        events = _warnings(snapshot, snapshot.consumers, reason, note)
+    elif isinstance(intent, Create):
+        events = tuple(
+            domain_event(
+                snapshot,
+                consumer.workload,
+                EventReason.COMPUTE_DOMAIN_FAILED,
+                f"Failed to create {kind} {_created_for(snapshot, consumer)}",
+                warning=True,
+            )
+            for consumer in snapshot.consumers
+        )
+    else:
+        return ()
+    return tuple(replace(event, intent=intent.id, on_failure=True) for event in events)
+
+
+def _created_for(snapshot: DomainSnapshot, consumer: DomainConsumer) -> str:
+    shared = consumer.membership.requirement.scope is Scope.SHARED
+    return snapshot.name if shared else f"for replica {consumer.membership.replicas[0]}"

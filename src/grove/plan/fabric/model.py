@@ -1,17 +1,14 @@
-"""Input and result of planning a fabric domain. Data only."""
+"""The input of planning a fabric domain. Data only."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from grove.api.event_reasons import EventReason
-from grove.api.intents import Intent
-from grove.api.meta import ObjectMeta
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.membership import DomainMembership
 from grove.fabrics.provider import Domain, FabricDomainProvider
-from grove.plan.fabric.state import DomainState, template_state
+from grove.fabrics.resolved import DomainState
 
 
 class DomainConsumer(Struct, frozen=True):
@@ -19,6 +16,7 @@ class DomainConsumer(Struct, frozen=True):
 
     workload: PodCliqueSet
     membership: DomainMembership
+    state: DomainState
 
 
 class ChannelHolder(Struct, frozen=True):
@@ -47,35 +45,7 @@ class DomainSnapshot(Struct, frozen=True):
     """Whether it has an owner set that is not known: deleted, or not in the cache yet."""
     in_use: bool = False
     """Whether pods have claims of it."""
-    template: ObjectMeta | None = None
-    """The ResourceClaimTemplate with the name of its template, created by the driver or by others."""
-
     unschedulable: tuple[float, ...] = ()
     """Since when pods of it have been unschedulable."""
     holders: tuple[ChannelHolder, ...] = ()
     """If there are such pods: the other domains that have nodes."""
-
-    @property
-    def template_state(self) -> DomainState:
-        """The state of the domain by its template."""
-        if self.found is None:
-            return DomainState.USABLE
-        return template_state(self.provider, self.found, self.template)
-
-
-class DomainEvent(Struct, frozen=True):
-    """An event for a set about the domain, emitted once; with an intent, after that has succeeded."""
-
-    workload: PodCliqueSet
-    reason: EventReason
-    note: str
-    warning: bool = False
-    intent: str = ""
-
-
-class DomainPlan(Struct, frozen=True):
-    """The plan for a domain."""
-
-    intents: tuple[Intent, ...] = ()
-    events: tuple[DomainEvent, ...] = ()
-    requeue_at: float | None = None

@@ -5,7 +5,7 @@ pods.
     not needed:  pods gone -> the operator's finalizer removed -> deleted
 
 Whether it is needed follows from the sets, never from its owner references: those only mirror it, for users
-and for the garbage collector. A domain that a user deletes stays terminating, has_finalizer by the operator's
+and for the garbage collector. A domain that a user deletes stays terminating, held by the operator's
 finalizer, until no set needs it: the driver has dismantled it by then, and one created in its place would be
 another domain.
 """
@@ -23,43 +23,56 @@ from grove.api.naming import labels, well_known
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, DomainRequest, Scope
 from grove.fabrics.requirements import Mode
+from grove.fabrics.resolved import DomainReport
 from grove.plan.desired import objects
 from grove.plan.fabric.channels import busy_channels_message
-from grove.plan.fabric.events import conflict_events, foreign_domain_events, split_fabric_events
-from grove.plan.fabric.model import DomainConsumer, DomainEvent, DomainPlan, DomainSnapshot
-from grove.plan.fabric.state import DomainState, is_managed, mode_of, state_message
+from grove.plan.fabric.events import (
+    busy_events,
+    conflict_events,
+    domain_event,
+    failure_events,
+    foreign_domain_events,
+    split_fabric_events,
+    terminating_events,
+)
+from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
+from grove.plan.fabric.state import is_managed, mode_of
 from grove.plan.members.pod_state import controller_uid
+from grove.plan.model import Plan
 from grove.plan.writes.builders import confirm, create, target_of_kind
 
 Body = dict[str, Any]
 
 
-def plan_domain(snapshot: DomainSnapshot, now: float) -> DomainPlan:
-    """Returns the next step for a fabric domain."""
-    plan = _step(snapshot)
-    message, requeue_at = busy_channels_message(snapshot, now)
-    busy_events = (
-        DomainEvent(consumer.workload, EventReason.IMEX_CHANNEL_BUSY, message, warning=True)
-        for consumer in (_in_priority_order(snapshot.consumers) if message else ())
+def plan_domain(snapshot: DomainSnapshot, now: float) -> Plan:
+    """Returns the next step for a fabric domain. It reports a `DomainReport` to the sets that require it."""
+    plan, (message, requeue_at) = _step(snapshot), busy_channels_message(snapshot, now)
+    busy = busy_events(snapshot, _in_priority_order(snapshot.consumers), message)
+    failures = (event for intent in plan.intents for event in failure_events(snapshot, intent))
+    return replace(
+        plan,
+        events=(*plan.events, *failures, *busy),
+        requeue_at=requeue_at,
+        report=DomainReport(busy=message),
     )
-    return replace(plan, events=(*plan.events, *busy_events), requeue_at=requeue_at)
 
 
-def _step(snapshot: DomainSnapshot) -> DomainPlan:
+def _step(snapshot: DomainSnapshot) -> Plan:
     consumers, found = _in_priority_order(snapshot.consumers), snapshot.found
     if found is None:
-        return _plan_creation(snapshot, consumers) if consumers else DomainPlan()
+        return _plan_creation(snapshot, consumers) if consumers else Plan()
     if not is_managed(found):
-        return DomainPlan(events=foreign_domain_events(snapshot, consumers))
+        return Plan(events=foreign_domain_events(snapshot, found, consumers))
     entitled = [consumer for consumer in consumers if _may_use(found, consumer)]
     if found.metadata.deletion_timestamp is not None:
         return _plan_terminating(snapshot, found, consumers, entitled)
-    events = conflict_events(snapshot, consumers)
+    events = conflict_events(snapshot, found, consumers)
     if not entitled:
         deletion = _plan_deletion(snapshot, found)
         return replace(deletion, events=(*events, *deletion.events))
-    return DomainPlan(
-        _plan_repair(snapshot, found, entitled), (*events, *split_fabric_events(snapshot, found, entitled))
+    return Plan(
+        _plan_repair(snapshot, found, entitled),
+        events=(*events, *split_fabric_events(snapshot, found, entitled)),
     )
 
 
@@ -91,23 +104,19 @@ def _owners(meta: ObjectMeta) -> set[str]:
 # Creation.
 
 
-def _plan_creation(snapshot: DomainSnapshot, consumers: list[DomainConsumer]) -> DomainPlan:
+def _plan_creation(snapshot: DomainSnapshot, consumers: list[DomainConsumer]) -> Plan:
     first_consumers = _first_consumers(consumers)
     intent = create(_body(snapshot, first_consumers))
     kind, name = snapshot.provider.api.name, snapshot.name
-    events = [
-        DomainEvent(
-            consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, f"{kind} {name} created", intent=intent.id
-        )
+    again = f"{kind} {name} was created again: its pods still use claims of the former one, restart them"
+    notes = [(f"{kind} {name} created", False), *([(again, True)] if snapshot.in_use else [])]
+    reason = EventReason.COMPUTE_DOMAIN_CREATED
+    events = tuple(
+        domain_event(snapshot, consumer.workload, reason, note, warning=warning, intent=intent.id)
+        for note, warning in notes
         for consumer in first_consumers
-    ]
-    if snapshot.in_use:
-        note = f"{kind} {name} was created again: its pods still use claims of the former one, restart them"
-        events += [
-            DomainEvent(consumer.workload, EventReason.COMPUTE_DOMAIN_CREATED, note, True, intent.id)
-            for consumer in first_consumers
-        ]
-    return DomainPlan((intent,), tuple(events))
+    )
+    return Plan((intent,), events=events)
 
 
 def _first_consumers(consumers: list[DomainConsumer]) -> list[DomainConsumer]:
@@ -194,12 +203,12 @@ def _desired_owners(found: Domain, consumers: list[DomainConsumer]) -> list[Body
 # Deletion.
 
 
-def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> DomainPlan:
+def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> Plan:
     """Deletes a domain that no set needs: after its pods are gone, and after confirming the counts that say
     so. A domain with an unknown owner set may be needed by it: if that set is deleted, the garbage collector
     deletes the domain."""
     if snapshot.in_use or snapshot.unknown_owner:
-        return DomainPlan()
+        return Plan()
     kind = snapshot.provider.api
     fences = [*map(confirm, snapshot.former_owners), *map(confirm, snapshot.counts)]
     after = tuple(fence.id for fence in fences)
@@ -211,28 +220,22 @@ def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> DomainPlan:
     target = target_of_kind(kind.api_version, kind.name, found)
     deletion = Delete(target, uid=found.metadata.uid, after=after)
     note = f"{kind.name} {snapshot.name} deleted"
-    events = [
-        DomainEvent(workload, EventReason.COMPUTE_DOMAIN_DELETED, note, intent=deletion.id)
+    events = tuple(
+        domain_event(snapshot, workload, EventReason.COMPUTE_DOMAIN_DELETED, note, intent=deletion.id)
         for workload in snapshot.former_owners
-    ]
-    return DomainPlan((*writes, deletion), tuple(events))
+    )
+    return Plan((*writes, deletion), events=events)
 
 
 def _plan_terminating(
     snapshot: DomainSnapshot, found: Domain, consumers: list[DomainConsumer], entitled: list[DomainConsumer]
-) -> DomainPlan:
+) -> Plan:
     """Handles a domain that a user deleted: its finalizer is removed when no entitled set needs it any
     more."""
     if not entitled and not snapshot.in_use:
         has_finalizer = well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers
-        return DomainPlan((_remove_finalizer(snapshot, found),) if has_finalizer else ())
-    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
-    return DomainPlan(
-        events=tuple(
-            DomainEvent(consumer.workload, EventReason.COMPUTE_DOMAIN_TERMINATING, message, warning=True)
-            for consumer in consumers
-        )
-    )
+        return Plan((_remove_finalizer(snapshot, found),) if has_finalizer else ())
+    return Plan(events=terminating_events(snapshot, consumers))
 
 
 def _remove_finalizer(snapshot: DomainSnapshot, found: Domain) -> Patch:

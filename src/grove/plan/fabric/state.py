@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, FabricDomainProvider
 from grove.fabrics.requirements import DomainRequirement, Mode
+from grove.fabrics.resolved import DomainState
 from grove.plan.members.pod_state import controller_uid
-
-
-class DomainState(StrEnum):
-    """The state of a domain for a set that needs it."""
-
-    USABLE = "usable"
-    MISSING = "missing"
-    NOT_OWNED_YET = "not owned yet"
-    TERMINATING = "terminating"
-    CONFLICT = "conflict"
-    TEMPLATE_CONFLICT = "template conflict"
-    NOT_SERVED = "not served"
 
 
 def is_managed(domain: Domain) -> bool:
@@ -40,14 +27,34 @@ def mode_of(domain: Domain) -> str:
 
 
 def domain_state(
-    domain: Domain | None, requirement: DomainRequirement, workload: PodCliqueSet
+    provider: FabricDomainProvider,
+    domain: Domain | None,
+    template: ObjectMeta | None,
+    requirement: DomainRequirement,
+    workload: PodCliqueSet,
 ) -> DomainState:
-    """The state of a domain, or of its absence, for a set."""
+    """The state of a domain, or of its absence, for a set. `template` has the name of its claim template:
+    claims from a template of another owner are for another purpose."""
     if domain is None:
         return DomainState.MISSING
+    by_owner = _exclusive_domain_state if requirement.mode is Mode.AUTO else _shared_domain_state
+    state = by_owner(domain, workload)
+    return _template_state(provider, domain, template) if state is DomainState.USABLE else state
+
+
+def _template_state(
+    provider: FabricDomainProvider, domain: Domain, template: ObjectMeta | None
+) -> DomainState:
+    """The state of a domain by its claim template. If that is missing the driver creates it, and pods wait
+    for it by themselves."""
+    if template is None or provider.owns_template(domain, template):
+        return DomainState.USABLE
+    return DomainState.TEMPLATE_CONFLICT if template.deletion_timestamp is None else DomainState.NOT_OWNED_YET
+
+
+def _shared_domain_state(domain: Domain, workload: PodCliqueSet) -> DomainState:
+    """The state of a domain that is for all sets that name it."""
     meta, uid = domain.metadata, workload.metadata.uid
-    if requirement.mode is Mode.AUTO:
-        return _exclusive_domain_state(domain, workload)
     if is_managed(domain) and mode_of(domain) != Mode.EXPLICIT:
         return DomainState.CONFLICT
     if meta.deletion_timestamp is not None:
@@ -55,22 +62,6 @@ def domain_state(
     if not is_managed(domain) or any(owner.uid == uid for owner in meta.owner_references):
         return DomainState.USABLE
     return DomainState.NOT_OWNED_YET
-
-
-def template_state(
-    provider: FabricDomainProvider, domain: Domain, template: ObjectMeta | None
-) -> DomainState:
-    """The state of a domain by the ResourceClaimTemplate with the name of its template. If that is missing
-    the driver creates it, and pods wait for it by themselves."""
-    if template is None or provider.owns_template(domain, template):
-        return DomainState.USABLE
-    return DomainState.TEMPLATE_CONFLICT if template.deletion_timestamp is None else DomainState.NOT_OWNED_YET
-
-
-def with_template_state(state: DomainState, of_template: DomainState) -> DomainState:
-    """The state of a domain with a template in that state: claims from a template of another owner are for
-    another purpose."""
-    return of_template if state is DomainState.USABLE else state
 
 
 def _exclusive_domain_state(domain: Domain, workload: PodCliqueSet) -> DomainState:

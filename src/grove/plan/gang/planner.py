@@ -18,31 +18,32 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, Intent, Patch, uid_of
+from grove.api.intents import Create, Delete, Intent, ObjectRef, Patch, uid_of
 from grove.api.types.podclique import PodClique
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects
 from grove.plan.desired.expand import Clique, Gang
 from grove.plan.desired.initcontainer import with_init_container
-from grove.plan.desired.podspec import pod, pod_spec
+from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
-from grove.plan.fabric.replica_domains import ReplicaDomains
+from grove.plan.fabric.replica_domains import waits_for_domain
+from grove.plan.gang.pod_events import DeletesByIndex, pod_events
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
 from grove.plan.members.identity_labels import restore_identity_labels
 from grove.plan.members.membership import Member
+from grove.plan.members.pod_body import pod
 from grove.plan.members.scheduling_gates import remove_gates
 from grove.plan.ownership.repair import ObjectRepair
 from grove.plan.rbac import token_secret
 from grove.plan.resource_claims import ClaimPlanner
 from grove.plan.scale_in import count_owners
 from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import create, delete_pod, patch_pod_metadata
+from grove.plan.writes.builders import child_reference, create, delete_pod, patch_pod_metadata
 from grove.plan.writes.collector import WriteCollector
 from grove.schedulers.backend import with_pod_additions
 
-DeletesByIndex = dict[int | None, list[Delete]]
 DeletesByClique = Mapping[str, DeletesByIndex]
 """By the name of the clique."""
 
@@ -59,9 +60,8 @@ class GangPlanner:
         claims: ClaimPlanner,
         writes: WriteCollector,
         annotations: Callable[[Gang], Mapping[str, str]],
-        domains: ReplicaDomains,
     ) -> None:
-        self._annotations, self._domains = annotations, domains
+        self._annotations = annotations
         self._snapshot, self._cliques, self._repair, self._writes = snapshot, cliques, repair, writes
         self._dependencies, self._claims = dependencies, claims
         self.scheduler_objects = SchedulerObjects(snapshot)
@@ -72,6 +72,11 @@ class GangPlanner:
         """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
             self._by_gang.setdefault(clique.wanted.gang, []).append(clique)
+        self._references = {
+            name: child_reference(snapshot.workload, PodClique.KIND, name, clique.uid)
+            for name, clique in cliques.items()
+        }
+        """By the name of the clique: the object of the events and errors of its pods."""
 
     def plan(self, gang: Gang) -> None:
         """Plans all writes of a gang and its pods. A gang of which some pods could not be created is not
@@ -87,7 +92,10 @@ class GangPlanner:
         body = self._repair.gang_body(gang, self._scheduler, references, annotations)
         write = self._repair.plan_gang(gang, body)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))
-        deletes = {clique.wanted.name: _delete_pods(clique) for clique in self._by_gang.get(gang.name, ())}
+        deletes = {
+            clique.wanted.name: _delete_pods(clique, self._references[clique.wanted.name])
+            for clique in self._by_gang.get(gang.name, ())
+        }
         pod_writes = self._pod_writes(gang, body, gated, deletes)
         gate_removals = [] if gated else self._gate_removals(gang, deletes)
         fences = self._fences(gang)
@@ -103,7 +111,7 @@ class GangPlanner:
             replace(pod_write, after=(*pod_write.after, *after)) for pod_write in pod_writes + gate_removals
         )
         for clique_state in self._by_gang.get(gang.name, ()):
-            self._writes.add_all(restore_identity_labels(clique_state))
+            self._writes.add_all(restore_identity_labels(clique_state.wanted, clique_state.members))
 
     def _blocked(self, clique: Clique) -> bool:
         """Whether some of its pods cannot be created."""
@@ -156,26 +164,33 @@ class GangPlanner:
         self, gang: Gang, body: objects.Body, gated: bool, deletes: DeletesByClique
     ) -> list[Intent]:
         pod_writes: list[Intent] = []
+        creates = {
+            clique.name: self._create_pods(self._cliques[clique.name], body, gated, deletes[clique.name])
+            for clique in gang.cliques
+        }
         for clique_state in self._by_gang.get(gang.name, ()):
-            clique_deletes = deletes[clique_state.wanted.name]
-            pod_writes += chain.from_iterable(clique_deletes.values())
-            pod_writes += self._adopt_pods(clique_state, clique_deletes)
-        for clique in gang.cliques:
-            pod_writes += self._create_pods(self._cliques[clique.name], body, gated, deletes[clique.name])
+            name = clique_state.wanted.name
+            pod_writes += chain.from_iterable(deletes[name].values())
+            pod_writes += self._adopt_pods(clique_state, deletes[name])
+            # The first pods of a clique have no events: its status shows them better.
+            later = creates.get(name, {}) if clique_state.found is not None else {}
+            self._writes.events += pod_events(later, deletes[name])
+        pod_writes += chain.from_iterable(of_clique.values() for of_clique in creates.values())
         return pod_writes
 
     def _create_pods(
         self, clique: CliqueState, gang: objects.Body, gated: bool, deletes: DeletesByIndex
-    ) -> list[Create]:
+    ) -> dict[int, Create]:
+        """The creates of pods, by their index."""
         missing = clique.membership.missing
         if (
             not missing
             or self._dependencies.blocked(clique.wanted)
             or self.scheduler_objects.failed(clique.wanted.gang)
         ):
-            return []
-        if self._domains.blocked(clique.wanted):
-            return []
+            return {}
+        if waits_for_domain(clique.wanted):
+            return {}
         ready_to_create = [
             member for member in missing if not self._claims.lacks_claim(clique.wanted, member)
         ]
@@ -185,7 +200,7 @@ class GangPlanner:
         members = (member.pod for other in self._by_gang[wanted.gang] for member in other.membership.members)
         additions = self.scheduler_objects.pod_additions(gang, wanted.name, members)
         if additions is None:
-            return []
+            return {}
         waiting = {member.name: gated or self._is_above_minimum(wanted, member) for member in ready_to_create}
         specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
 
@@ -193,9 +208,11 @@ class GangPlanner:
             spec = with_claims(specs[waiting[member.name]], self._claims.names_for(wanted, member))
             body = with_pod_additions(pod(workload, wanted, member, spec, object_labels, owners), additions)
             predecessors = _ids(deletes, member.index)
-            return create(body, (*after, *self._claims.writes_before_pod(wanted, member), *predecessors))
+            first = (*after, *self._claims.writes_before_pod(wanted, member), *predecessors)
+            return create(body, first, regarding)
 
-        return [create_pod(member) for member in ready_to_create]
+        regarding = self._references[wanted.name]
+        return {member.index: create_pod(member) for member in ready_to_create}
 
     def _pod_spec(self, wanted: Clique, gated: bool) -> objects.Body:
         workload, index = self._snapshot.workload, self._snapshot.index
@@ -248,11 +265,11 @@ class GangPlanner:
         return gate_removals
 
 
-def _delete_pods(clique: CliqueState) -> DeletesByIndex:
+def _delete_pods(clique: CliqueState, regarding: ObjectRef) -> DeletesByIndex:
     """The deletes of pods that are no longer members of a clique, by the index of the pod."""
-    deletes: DeletesByIndex = {}
+    deletes: dict[int | None, list[Delete]] = {}
     for removed in clique.membership.to_delete:
-        deletes.setdefault(pod_state.index_of(removed), []).append(delete_pod(removed))
+        deletes.setdefault(pod_state.index_of(removed), []).append(delete_pod(removed, clique=regarding))
     return deletes
 
 

@@ -6,38 +6,37 @@ configuration does not list the scheduler of a replica, nothing waits, and an er
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from textwrap import shorten
 
 from msgspec import Struct
 
+from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
-from grove.api.event_reasons import EventReason
+from grove.api.error_codes import ErrorCode
+from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import Create, Patch, Target
 from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.plan.desired.expand import Gang
 from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
 from grove.plan.members.pod_state import controller_uid
-from grove.plan.model import UserError
+from grove.plan.model import PlannedEvent, UserError
 from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import create
+from grove.plan.writes.builders import child_reference, create, reference
 from grove.plan.writes.diff import merge_patch
 from grove.schedulers.backend import (
-    AnnotatedGangBackend,
     Body,
     GangRequest,
     PodAdditions,
-    PodGroupBackend,
     SchedulerBackend,
     SchedulerObject,
     SchedulingSpec,
     UnsupportedGang,
-    WaitingReasonBackend,
 )
 
-SCHEDULER_OBJECT_ERROR = "ERR_SYNC_PODGROUP"
 _NO_ADDITIONS = PodAdditions()
-_MAX_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 
 
 class _SchedulerError(Struct, frozen=True):
@@ -49,6 +48,7 @@ class SchedulerObjects:
     """Plans the scheduler objects of one replica. A third-party backend may raise any exception."""
 
     def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
         self._backend, self._existing = snapshot.scheduler, snapshot.scheduler_objects
         self._scheduling_spec = SchedulingSpec(snapshot.workload.metadata, snapshot.workload.spec.template)
         self._topology, self._crd_problem = snapshot.topology, snapshot.crd_problem
@@ -94,19 +94,16 @@ class SchedulerObjects:
         return create(body) if found is None else _repair_patch(body, found)
 
     def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
-        if isinstance(backend, WaitingReasonBackend):
-            with suppress(Exception):  # the message is optional
-                if reason := shorten(backend.waiting_reason(found), _MAX_MESSAGE_LENGTH, placeholder=" ..."):
-                    self.pending_reasons[gang] = f"{backend.name} says: {reason}"
+        with suppress(Exception):  # the message is optional
+            if reason := shorten(
+                backend.waiting_reason(found), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ..."
+            ):
+                self.pending_reasons[gang] = f"{backend.name} says: {reason}"
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations of gangs for their scheduler; empty if the backend fails."""
         try:
-            return (
-                dict(self._backend.gang_annotations)
-                if isinstance(self._backend, AnnotatedGangBackend)
-                else {}
-            )
+            return dict(self._backend.gang_annotations) if self._backend is not None else {}
         except Exception:
             return {}
 
@@ -121,24 +118,45 @@ class SchedulerObjects:
         if backend is None:
             return _NO_ADDITIONS
         try:
-            if isinstance(backend, PodGroupBackend) and not backend.can_join_group(gang, members):
+            if not backend.can_join_group(gang, members):
                 return backend.ungrouped_pod_additions(gang, clique)
             return backend.pod_additions(gang, clique)
         except Exception as exception:
             self._fail(gang, _error_of(backend, exception))
             return None
 
-    def errors(self, cliques: Mapping[str, Iterable[str]]) -> tuple[UserError, ...]:
+    def errors(self, gangs: Iterable[Gang]) -> tuple[UserError, ...]:
         """Problems that only a user can solve, reported on the cliques of the affected gangs."""
-        errors = (
-            dict.fromkeys(cliques, _SchedulerError(self._unconfigured))
-            if self._unconfigured
-            else self._errors
-        )
         return tuple(
-            UserError(clique, SCHEDULER_OBJECT_ERROR, error.message, gang, error.event.value)
-            for gang, error in errors.items()
-            for clique in cliques.get(gang, ())
+            user_error
+            for gang in gangs
+            if (error := self._error(gang.name))
+            for user_error in self._user_errors(gang, error)
+        )
+
+    def events(self, gangs: Iterable[Gang]) -> Iterator[PlannedEvent]:
+        """The same problems as events on the gangs, unless a clique of the gang reports them already."""
+        for gang in gangs:
+            error, found = self._error(gang.name), self._snapshot.gangs.get(gang.name)
+            if error and found and gang.cliques and not self._is_reported(gang, error):
+                reporter = EventReporter.SCHEDULER_BACKEND.value
+                yield PlannedEvent(
+                    reference(found), error.event, error.message, warning=True, reporter=reporter
+                )
+
+    def _error(self, gang: str) -> _SchedulerError | None:
+        return _SchedulerError(self._unconfigured) if self._unconfigured else self._errors.get(gang)
+
+    def _user_errors(self, gang: Gang, error: _SchedulerError) -> Iterator[UserError]:
+        for clique in gang.cliques:
+            regarding = child_reference(self._snapshot.workload, PodClique.KIND, clique.name)
+            yield UserError(ErrorCode.SYNC_POD_GROUP, error.message, regarding)
+
+    def _is_reported(self, gang: Gang, error: _SchedulerError) -> bool:
+        found = (self._snapshot.cliques.get(clique.name) for clique in gang.cliques)
+        user_error = UserError(ErrorCode.SYNC_POD_GROUP, error.message)
+        return any(
+            clique is not None and user_error.reported_in(clique.status.last_errors) for clique in found
         )
 
     def _fail(self, gang: Body, error: _SchedulerError) -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from grove.api.error_codes import ErrorCode
+from grove.api.intents import ObjectRef
 from grove.api.naming.well_known import OperatorEnv
+from grove.api.types.podclique import PodClique
 from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.desired.startup_order import StartupParents, is_ordered, startup_parents
 from grove.plan.model import UserError
 from grove.plan.rbac import has_rbac
 from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import child_reference
 
-NO_IMAGE = "ERR_INITCONTAINER_ENVIRONMENT_VARIABLE_MISSING"
 _NO_PARENTS: StartupParents = {}
 
 
@@ -47,5 +50,10 @@ class StartupDependencies:
             f"set {OperatorEnv.INIT_IMAGE} on the operator"
         )
         return tuple(
-            UserError(clique.name, NO_IMAGE, message) for clique in cliques if self.parents_of(clique)
+            UserError(ErrorCode.INIT_IMAGE_MISSING, message, self._reference(clique))
+            for clique in cliques
+            if self.parents_of(clique)
         )
+
+    def _reference(self, clique: Clique) -> ObjectRef:
+        return child_reference(self._snapshot.workload, PodClique.KIND, clique.name)

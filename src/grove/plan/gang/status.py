@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from grove.api.conditions import ConditionType, GangReason
 from grove.api.meta import Condition
 from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
+from grove.plan.cliques.health import CliqueHealth
+from grove.plan.conditions import is_true, merge_conditions, new_condition
 from grove.plan.desired.expand import Gang
-from grove.plan.status.clique_and_group import CliqueHealth
-from grove.plan.status.conditions import is_true, merge_conditions, new_condition
 
 SCHEDULER_MESSAGE_SEPARATOR = "; "
 """Separates the operator's part of a message from the scheduler's."""
@@ -29,39 +29,39 @@ def gang_status(
     """Returns the status of a PodGang. `restarts_exhausted` says why it is not restarted any more, `message`
     is the scheduler's if it cannot place the gang, `channel_shortage` says why no scheduler could."""
     members = [views[clique.name] for clique in wanted.cliques]
-    pods_created = all(view.complete for view in members) or is_true(
-        gang.status.conditions, ConditionType.INITIALIZED
-    )
     waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
     waiting_for_pods = [view.wanted.name for view in members if not view.available]
-    new_conditions: tuple[Condition, ...] = (
-        new_condition(
-            ConditionType.INITIALIZED,
-            pods_created,
-            GangReason.PODS_CREATED if pods_created else GangReason.PODS_PENDING,
-            "PodGang is fully initialized" if pods_created else "Not all pods have been created yet",
-        ),
-        _scheduled_condition(waiting_for_nodes, message, channel_shortage),
-        new_condition(
-            ConditionType.READY,
-            not waiting_for_pods,
-            GangReason.NOT_READY if waiting_for_pods else GangReason.READY,
-            _too_few_pods_message("ready", waiting_for_pods),
-        ),
-    )
     phase = GangPhase.RUNNING
     if waiting_for_pods:
         phase = GangPhase.PENDING if waiting_for_nodes else GangPhase.STARTING
-    known = tuple(
-        condition for condition in gang.status.conditions if condition.reason != GangReason.BUDGET_SPENT
-    )
+    known = gang.status.conditions
+    pods_created = all(view.complete for view in members) or is_true(known, ConditionType.INITIALIZED)
+    new_conditions = [
+        _initialized_condition(pods_created),
+        _scheduled_condition(waiting_for_nodes, message, channel_shortage),
+        _ready_condition(waiting_for_pods),
+    ]
     if restarts_exhausted:
-        known = gang.status.conditions
-        new_conditions = (
-            *new_conditions,
-            new_condition(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, restarts_exhausted),
+        new_conditions.append(
+            new_condition(ConditionType.UNHEALTHY, True, GangReason.BUDGET_SPENT, restarts_exhausted)
         )
+    else:
+        known = tuple(condition for condition in known if condition.reason != GangReason.BUDGET_SPENT)
     return replace(gang.status, phase=phase.value, conditions=merge_conditions(known, new_conditions, now))
+
+
+def _initialized_condition(pods_created: bool) -> Condition:
+    return new_condition(
+        ConditionType.INITIALIZED,
+        pods_created,
+        GangReason.PODS_CREATED if pods_created else GangReason.PODS_PENDING,
+        "PodGang is fully initialized" if pods_created else "Not all pods have been created yet",
+    )
+
+
+def _ready_condition(waiting: list[str]) -> Condition:
+    reason = GangReason.NOT_READY if waiting else GangReason.READY
+    return new_condition(ConditionType.READY, not waiting, reason, _too_few_pods_message("ready", waiting))
 
 
 def _scheduled_condition(waiting: list[str], message: str, channel_shortage: str) -> Condition:

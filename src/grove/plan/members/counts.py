@@ -25,7 +25,7 @@ class PodCounts(Struct, frozen=True, gc=False):
 
 def count_pods(members: Iterable[Pod], template_hash: str, upstream_hash: str = "") -> PodCounts:
     """Counts the pods of a clique; `upstream_hash` is upstream's hash of the same template."""
-    latest = (template_hash, upstream_hash) if upstream_hash else (template_hash,)
+    latest = latest_hashes(template_hash, upstream_hash)
     living = [pod for pod in members if pod_state.alive(pod)]
     scheduled = [pod for pod in living if pod_state.scheduled(pod)]
     return PodCounts(
@@ -36,3 +36,8 @@ def count_pods(members: Iterable[Pod], template_hash: str, upstream_hash: str = 
         updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest for pod in living),
         unhealthy=sum(pod_state.errored(pod) or pod_state.started_not_ready(pod) for pod in scheduled),
     )
+
+
+def latest_hashes(template_hash: str, upstream_hash: str = "") -> tuple[str, ...]:
+    """The hashes that pods of the latest template have: ours, and upstream's until the pods have ours."""
+    return (template_hash, upstream_hash) if upstream_hash else (template_hash,)

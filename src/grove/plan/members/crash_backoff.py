@@ -7,15 +7,10 @@ count starts at zero again: one replacement comes without a delay.
 
 from __future__ import annotations
 
+from grove import timing
 from grove.api.naming import annotations as keys
 from grove.api.types.pod import Pod
 from grove.plan.timestamps import timestamp
-
-_INITIAL_DELAY = 10.0
-_MAX_DELAY = 300.0
-_MAX_DOUBLINGS = 10  # more exceeds the maximum delay
-_MAX_DIGITS = 6  # the annotation can be edited, and large powers of two exhaust memory
-_RESET_AFTER = 600.0  # after this long, a failure is not consecutive
 
 
 def replacement_due(pod: Pod) -> tuple[float, int]:
@@ -24,11 +19,18 @@ def replacement_due(pod: Pod) -> tuple[float, int]:
     ended_at = max(
         (timestamp(condition.last_transition_time) for condition in pod.status.conditions), default=created_at
     )
-    earlier = _failures(pod) if ended_at - created_at < _RESET_AFTER else 0
-    delay = min(_INITIAL_DELAY * 2 ** min(earlier - 1, _MAX_DOUBLINGS), _MAX_DELAY) if earlier else 0.0
+    earlier = _failures(pod) if ended_at - created_at < timing.CRASH_BACKOFF_RESET else 0
+    delay = (
+        min(
+            timing.CRASH_BACKOFF_FIRST * 2 ** min(earlier - 1, timing.CRASH_BACKOFF_DOUBLINGS),
+            timing.CRASH_BACKOFF_LONGEST,
+        )
+        if earlier
+        else 0.0
+    )
     return ended_at + delay, earlier + 1
 
 
 def _failures(pod: Pod) -> int:
     text = pod.metadata.annotations.get(keys.PRIOR_FAILURES, "")
-    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
+    return int(text) if text.isdecimal() and len(text) <= timing.CRASH_COUNT_DIGITS else 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from grove.api.intents import Patch
 from grove.api.naming import labels
 from grove.plan.desired.expand import Clique
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
+from grove.plan.members.membership import Member
 from grove.plan.writes.builders import patch_pod_metadata
 
 _IDENTITY_LABELS = frozenset(
@@ -27,13 +29,13 @@ _IDENTITY_LABELS = frozenset(
 _STANDALONE, _MEMBER = labels.ComponentLabel.CLIQUE.value, labels.ComponentLabel.MEMBER_CLIQUE.value
 
 
-def restore_identity_labels(clique: CliqueState) -> list[Patch]:
+def restore_identity_labels(clique: Clique, members: Iterable[Member]) -> list[Patch]:
     """Restores labels of pods that say where they belong: autoscalers and schedulers select by them, and
     containers read their index from them."""
-    expected = _identity_labels(clique.wanted)
+    expected = _identity_labels(clique)
     foreign = _IDENTITY_LABELS - expected.keys()
     patches: list[Patch] = []
-    for member in clique.membership.members:
+    for member in members:
         if member.pod is None or pod_state.terminating(member.pod):
             continue
         expected[labels.POD_INDEX] = str(member.index)

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from grove.api.naming import labels, names
 from grove.api.types.pod import Pod
-from grove.plan.desired.shared_claims import ClaimObjects
 from grove.plan.members.pod_state import controller_uid
-from grove.plan.snapshot import Snapshot
+from grove.plan.snapshot import ClaimObjects, Snapshot
 from grove.plan.writes.builders import CachedObject
 
 _NONE: Mapping[str, CachedObject] = {}

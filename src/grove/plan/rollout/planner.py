@@ -6,7 +6,7 @@ the set confirmed -> status of clique or group written, pods that are not ready 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -14,10 +14,11 @@ from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
-from grove.plan.desired.expand import Clique, ReplicaLayout
+from grove.plan.cliques.health import by_replica
+from grove.plan.cliques.state import CliqueState, DecideMembers
+from grove.plan.desired.expand import ReplicaLayout
 from grove.plan.desired.template_hash import is_own_hash
-from grove.plan.members.clique_state import CliqueState, by_replica
-from grove.plan.rollout.progress import CliqueProgress, GroupProgress, UpdateTarget
+from grove.plan.rollout.progress import CliqueProgress, GroupProgress, UpdatesInProgress, UpdateTarget
 from grove.plan.rollout.replica_order import UpdateMode, is_update_complete, update_mode
 from grove.plan.rollout.steps import RolloutStep, plan_clique_step, plan_group_step
 from grove.plan.snapshot import Snapshot
@@ -25,7 +26,6 @@ from grove.plan.writes.builders import confirm_pod, write_status
 from grove.plan.writes.collector import WriteCollector
 
 AnyRolloutStep = RolloutStep[CliqueProgress] | RolloutStep[GroupProgress]
-DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
 
 
 class RolloutPlanner:
@@ -59,6 +59,14 @@ class RolloutPlanner:
                 group_cliques = [clique for members in replicas.values() for clique in members]
                 updated |= self._with_replacements(known, step_of_group, group_cliques)
         return updated
+
+    @property
+    def in_progress(self) -> UpdatesInProgress:
+        """The cliques and groups whose updates have not ended."""
+        return UpdatesInProgress(
+            frozenset(name for name, step in self.clique_steps.items() if step.running),
+            frozenset(name for name, step in self.group_steps.items() if step.running),
+        )
 
     @property
     def running(self) -> int:

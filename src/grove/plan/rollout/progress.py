@@ -34,6 +34,13 @@ class UpdateTarget(Struct, frozen=True, gc=False):
     """The status of the set says that the update has ended."""
 
 
+class UpdatesInProgress(Struct, frozen=True, gc=False):
+    """The names of the cliques and groups of a replica that are being updated."""
+
+    cliques: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+
 def resume_progress(target: UpdateTarget, known: P | None, new_progress: P, same: bool) -> P | None:
     """The progress to continue from: the known one, or a new one if that has another target."""
     if target.mode is UpdateMode.ON_DELETE and not same:

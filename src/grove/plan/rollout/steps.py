@@ -10,6 +10,7 @@ since.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Generic
 
 from msgspec import Struct
@@ -19,10 +20,11 @@ from grove.api.types.common import RollingUpdate
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique, PodsSelectedToUpdate
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, ReplicasSelectedToUpdate
+from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Group
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
-from grove.plan.members.terminating import surplus_pods, surplus_replicas, terminating_until
+from grove.plan.rollout.budget import max_unavailable, surplus_pods, surplus_replicas, terminating_until
+from grove.plan.rollout.deadline import progress_deadline
 from grove.plan.rollout.progress import (
     CliqueProgress,
     GroupProgress,
@@ -34,9 +36,9 @@ from grove.plan.rollout.progress import (
     resume_progress,
 )
 from grove.plan.rollout.replica_order import UpdateMode
-from grove.plan.rollout.unit_state import outdated, pods_as_units, replica_as_unit
+from grove.plan.rollout.unit_state import pods_as_units, replicas_as_units
 from grove.plan.rollout.units import Name, UpdateDecision, select_units
-from grove.plan.timestamps import rfc3339, seconds, timestamp
+from grove.plan.timestamps import rfc3339
 
 
 class RolloutStep(Struct, Generic[P], frozen=True):
@@ -67,26 +69,15 @@ def plan_clique_step(
     target: UpdateTarget, found: PodClique, clique: CliqueState
 ) -> RolloutStep[CliqueProgress]:
     """Returns the next step for a clique that is not in a group."""
-    known, wanted = found.status.update_progress, clique.wanted
-    new_progress = CliqueProgress(
-        update_started_at=rfc3339(target.now),
-        pod_clique_set_generation_hash=target.generation_hash,
-        pod_template_hash=wanted.template_hash,
-    )
-    same = known is not None and (
-        known.pod_clique_set_generation_hash == target.generation_hash
-        and known.pod_template_hash == wanted.template_hash
-    )
-    progress = resume_progress(target, known, new_progress, same)
-    if progress is None or (target.mode is UpdateMode.NONE and progress.update_ended_at is not None):
+    progress = _clique_progress(target, found.status.update_progress, clique.wanted.template_hash)
+    if progress is None or _is_idle(target, progress):
         return RolloutStep(progress)
     selected = progress.ready_pods_selected_to_update
     replaced_earlier = replaced_units(selected)
     units = pods_as_units(clique, replaced_earlier, selected.current if selected else "", target.now)
-    rolling_update = wanted.template.rolling_update
-    decision = select_units(
-        units, wanted.min_available, _budget(rolling_update) - surplus_pods(clique, target.now)
-    )
+    rolling_update = clique.wanted.template.rolling_update
+    budget = max_unavailable(rolling_update) - surplus_pods(clique, target.now)
+    decision = select_units(units, clique.wanted.min_available, budget)
     progress = close_or_reopen(progress, target, decision)
     step = _step(progress, decision, [clique], rolling_update, target)
     if not decision.chosen:
@@ -104,48 +95,60 @@ def plan_group_step(
 ) -> RolloutStep[GroupProgress]:
     """Returns the next step for a scaling group, whose replicas are each replaced as a whole. `pods` are all
     existing ones, including those of surplus replicas."""
-    known = found.status.update_progress
-    new_progress = GroupProgress(
-        update_started_at=rfc3339(target.now), pod_clique_set_generation_hash=target.generation_hash
-    )
-    same = known is not None and known.pod_clique_set_generation_hash == target.generation_hash
-    progress = resume_progress(target, known, new_progress, same)
-    if progress is None:
-        return RolloutStep(progress)
-    views = [clique.view for cliques in replicas.values() for clique in cliques]
-    # Counted also after the end: the last count may have been written from a stale cache.
-    progress = replace(
-        progress,
-        updated_pod_cliques_count=sum(view.current and view.available for view in views),
-        total_pod_cliques_count=len(views),
-    )
-    if target.mode is UpdateMode.NONE and progress.update_ended_at is not None:
+    cliques = list(chain.from_iterable(replicas.values()))
+    progress = _group_progress(target, found.status.update_progress, cliques)
+    if progress is None or _is_idle(target, progress):
         return RolloutStep(progress)
     selected = progress.ready_replica_indices_selected_to_update
     replaced_earlier = replaced_units(selected)
-    units = [
-        replica_as_unit(index, cliques, replaced_earlier, target.now) for index, cliques in replicas.items()
-    ]
-    if selected is not None:
-        units.sort(key=lambda unit: unit.name != selected.current)
+    units = replicas_as_units(replicas, replaced_earlier, selected.current if selected else None, target.now)
     surplus = surplus_replicas(group, pods, target.now)
-    decision = select_units(units, group.min_available, _budget(group.template.rolling_update) - len(surplus))
+    budget = max_unavailable(group.template.rolling_update) - len(surplus)
+    decision = select_units(units, group.min_available, budget)
     progress = close_or_reopen(progress, target, decision)
-    all_cliques = [clique for cliques in replicas.values() for clique in cliques]
-    step = _step(progress, decision, all_cliques, group.template.rolling_update, target, surplus.values())
+    step = _step(progress, decision, cliques, group.template.rolling_update, target, surplus.values())
     if not decision.chosen:
         return step
     chosen = ReplicasSelectedToUpdate(*record_selection(replaced_earlier, decision.chosen))
     return replace(step, planned_progress=replace(progress, ready_replica_indices_selected_to_update=chosen))
 
 
-def _budget(rolling_update: RollingUpdate | None) -> int:
-    """How many units may be unavailable at once."""
-    return (
-        1
-        if rolling_update is None or rolling_update.max_unavailable is None
-        else max(1, rolling_update.max_unavailable)
+def _clique_progress(
+    target: UpdateTarget, known: CliqueProgress | None, template_hash: str
+) -> CliqueProgress | None:
+    """The progress of a clique before this step."""
+    new_progress = CliqueProgress(
+        update_started_at=rfc3339(target.now),
+        pod_clique_set_generation_hash=target.generation_hash,
+        pod_template_hash=template_hash,
     )
+    same = known is not None and (
+        known.pod_clique_set_generation_hash == target.generation_hash
+        and known.pod_template_hash == template_hash
+    )
+    return resume_progress(target, known, new_progress, same)
+
+
+def _group_progress(
+    target: UpdateTarget, known: GroupProgress | None, cliques: Sequence[CliqueState]
+) -> GroupProgress | None:
+    """The progress of a group before this step. Cliques are counted also after its end: the last count may
+    have been written from a stale cache."""
+    new_progress = GroupProgress(
+        update_started_at=rfc3339(target.now), pod_clique_set_generation_hash=target.generation_hash
+    )
+    same = known is not None and known.pod_clique_set_generation_hash == target.generation_hash
+    progress = resume_progress(target, known, new_progress, same)
+    return progress and replace(
+        progress,
+        updated_pod_cliques_count=sum(clique.view.current and clique.view.available for clique in cliques),
+        total_pod_cliques_count=len(cliques),
+    )
+
+
+def _is_idle(target: UpdateTarget, progress: CliqueProgress | GroupProgress) -> bool:
+    """Whether the update has ended, and no other one concerns the replica."""
+    return target.mode is UpdateMode.NONE and progress.update_ended_at is not None
 
 
 def _step(
@@ -154,21 +157,16 @@ def _step(
     cliques: Sequence[CliqueState],
     rolling_update: RollingUpdate | None,
     target: UpdateTarget,
-    others: Iterable[float] = (),
+    surplus_until: Iterable[float] = (),
 ) -> RolloutStep[P]:
-    times = [terminating_until(pod, target.now) for clique in cliques for pod in clique.pods]
-    times += others
-    overdue = False
-    if (
-        progress.update_ended_at is None
-        and rolling_update is not None
-        and rolling_update.progress_deadline is not None
-    ):
-        deadline = _latest_progress(progress, cliques) + seconds(rolling_update.progress_deadline)
-        overdue = target.now >= deadline
-        times.append(0.0 if overdue else deadline)
     if target.mode is not UpdateMode.ROLLING:
         return RolloutStep(progress)
+    deadline = progress_deadline(progress, cliques, rolling_update)
+    overdue = deadline is not None and target.now >= deadline
+    times = [terminating_until(pod, target.now) for clique in cliques for pod in clique.pods]
+    times += surplus_until
+    if deadline is not None and not overdue:
+        times.append(deadline)
     replaced = (*decision.unready, *decision.chosen)
     return RolloutStep(
         progress,
@@ -178,13 +176,3 @@ def _step(
         overdue=overdue,
         requeue_at=min((when for when in times if when), default=None),
     )
-
-
-def _latest_progress(progress: CliqueProgress | GroupProgress, cliques: Sequence[CliqueState]) -> float:
-    """When a pod of the new template was last created or became ready, by the timestamps of the pods."""
-    latest = timestamp(progress.update_started_at)
-    for clique in cliques:
-        for pod in clique.pods:
-            if not outdated(clique, pod):
-                latest = max(latest, timestamp(pod.metadata.creation_timestamp), pod_state.ready_since(pod))
-    return latest

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
+from grove.plan.cliques.state import CliqueState
 from grove.plan.members import pod_state
-from grove.plan.members.clique_state import CliqueState
+from grove.plan.members.counts import latest_hashes
 from grove.plan.members.membership import Member, age_key, is_successor
-from grove.plan.members.terminating import terminating_until
+from grove.plan.rollout.budget import terminating_until
 from grove.plan.rollout.units import UpdateUnit
 
 
@@ -51,7 +52,18 @@ def _pod_as_unit(
     )
 
 
-def replica_as_unit(
+def replicas_as_units(
+    replicas: Mapping[int, Sequence[CliqueState]],
+    replaced_earlier: tuple[int, ...],
+    current: int | None,
+    now: float,
+) -> list[UpdateUnit[int]]:
+    """The unit that was selected before, then in the order of indices."""
+    units = [_replica_as_unit(index, cliques, replaced_earlier, now) for index, cliques in replicas.items()]
+    return sorted(units, key=lambda unit: unit.name != current)
+
+
+def _replica_as_unit(
     index: int, cliques: Sequence[CliqueState], replaced_earlier: tuple[int, ...], now: float
 ) -> UpdateUnit[int]:
     """A replica of a group, which is replaced as a whole."""
@@ -72,7 +84,5 @@ def replica_as_unit(
 
 def outdated(clique: CliqueState, pod: Pod) -> bool:
     """Whether a pod has another template than its clique."""
-    written = pod.metadata.labels.get(labels.TEMPLATE_HASH)
-    return written != clique.wanted.template_hash and (
-        not clique.upstream_hash or written != clique.upstream_hash
-    )
+    latest = latest_hashes(clique.wanted.template_hash, clique.upstream_hash)
+    return pod.metadata.labels.get(labels.TEMPLATE_HASH) not in latest

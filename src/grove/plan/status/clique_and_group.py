@@ -4,8 +4,6 @@ snapshot: nothing is inferred from what another object reported earlier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -18,9 +16,8 @@ from grove.api.types.podcliquescalinggroup import (
     PodCliqueScalingGroupStatus,
     PodCliqueScalingGroupUpdateProgress,
 )
-from grove.plan.desired.expand import Clique, Group
-from grove.plan.members.counts import PodCounts
-from grove.plan.status.conditions import (
+from grove.plan.cliques.health import CliqueHealth, GroupHealth
+from grove.plan.conditions import (
     Conditions,
     find,
     is_true,
@@ -28,57 +25,8 @@ from grove.plan.status.conditions import (
     new_condition,
     update_in_progress,
 )
+from grove.plan.termination.history import RestartState, has_been_scheduled
 from grove.plan.timestamps import timestamp
-
-
-class CliqueHealth:
-    """The health of one clique, from the counts of its pods."""
-
-    def __init__(self, wanted: Clique, count: PodCounts, was_updated: bool = False) -> None:
-        self.wanted, self.count = wanted, count
-        self._was_updated = was_updated
-
-    @property
-    def needed(self) -> int:
-        """How many pods are required; 0 if the clique is scaled to 0."""
-        return self.wanted.min_available if self.wanted.replicas else 0
-
-    @property
-    def scheduled(self) -> bool:
-        """Enough pods have a node."""
-        return self.count.scheduled >= self.needed
-
-    @property
-    def available(self) -> bool:
-        return self.count.ready >= self.needed
-
-    @property
-    def complete(self) -> bool:
-        return self.count.replicas == self.wanted.replicas
-
-    @property
-    def updated(self) -> bool:
-        """Every pod has the latest template."""
-        return self.complete and self.count.updated == self.count.replicas
-
-    @property
-    def current(self) -> bool:
-        """The same; once it was so, pods that were deleted since do not make it outdated."""
-        still_updated = self._was_updated and self.count.updated == self.count.replicas >= self.needed
-        return still_updated or self.updated
-
-    @property
-    def breached(self) -> bool:
-        return self.count.scheduled - self.count.unhealthy < self.needed
-
-
-class RestartState(Struct, frozen=True, gc=False):
-    """The latest restart of a clique."""
-
-    restarted_at: float = 0.0
-    """When it was; 0 if never."""
-    pending: bool = False
-    """The restart has not reached its pods yet: they are from before it and are deleted next."""
 
 
 class ReplicaRestart(Struct, frozen=True, gc=False):
@@ -88,19 +36,6 @@ class ReplicaRestart(Struct, frozen=True, gc=False):
     """When it was restarted; 0 if never."""
     unrecovered: bool = False
     """Fewer than `minAvailable` replicas of the group have been scheduled since."""
-
-
-def has_been_scheduled(before: PodCliqueStatus, view: CliqueHealth, restart: RestartState) -> bool:
-    """Whether enough pods have been scheduled since the last restart of the clique. That is recorded in a
-    condition: it cannot be derived from the current pods."""
-    known = find(before.conditions, ConditionType.WAS_SCHEDULED)
-    if view.wanted.replicas and view.scheduled and not restart.pending:
-        return True
-    return (
-        known is not None
-        and known.status == "True"
-        and timestamp(known.last_transition_time) >= restart.restarted_at
-    )
 
 
 def _conditions_since_restart(before: PodCliqueStatus, restart: RestartState) -> tuple[Condition, ...]:
@@ -196,8 +131,7 @@ def _clique_conditions(view: CliqueHealth, updating: bool) -> tuple[Condition, C
 
 def group_status(
     group: PodCliqueScalingGroup,
-    wanted: Group,
-    replicas: Sequence[Sequence[CliqueHealth]],
+    health: GroupHealth,
     progress: PodCliqueScalingGroupUpdateProgress | None,
     overdue: bool,
     set_name: str,
@@ -205,28 +139,21 @@ def group_status(
     restart: ReplicaRestart,
     now: float,
 ) -> PodCliqueScalingGroupStatus:
-    """A PodCliqueScalingGroup's status, from the member cliques of each of its replicas."""
+    """Returns the status of a PodCliqueScalingGroup."""
     updating = progress is not None and progress.update_ended_at is None
-    before = group.status
-    available = [views for views in replicas if all(view.scheduled and view.available for view in views)]
-    updated = sum(all(view.current for view in views) for views in available)
-    everything_updated = all(view.updated for views in replicas for view in views)
+    before, wanted = group.status, health.wanted
+    conditions = _group_conditions(before.conditions, _group_breach(health, updating), restart, now)
     return replace(
         before,
         replicas=wanted.replicas,
-        scheduled_replicas=sum(all(view.scheduled for view in views) for views in replicas),
-        available_replicas=len(available),
-        updated_replicas=updated,
+        scheduled_replicas=health.scheduled_replicas,
+        available_replicas=health.available_replicas,
+        updated_replicas=health.updated_replicas,
         selector=labels.selector(labels.pods_of_group(set_name, wanted.name)),
-        conditions=_with_update(
-            _group_conditions(before.conditions, _group_breach(wanted, replicas, updating), restart, now),
-            updating,
-            overdue,
-            now,
-        ),
+        conditions=_with_update(conditions, updating, overdue, now),
         current_pod_clique_set_generation_hash=(
             generation_hash
-            if everything_updated and not updating
+            if health.updated and not updating
             else before.current_pod_clique_set_generation_hash
         ),
         update_progress=progress,
@@ -264,20 +191,17 @@ def _group_conditions(
     )
 
 
-def _group_breach(wanted: Group, replicas: Sequence[Sequence[CliqueHealth]], updating: bool) -> Condition:
-    healthy = sum(not any(view.breached for view in views) for views in replicas)
-    need = wanted.min_available if wanted.replicas else 0
-    message = f"{healthy} of {wanted.replicas} replicas are healthy, {need} are needed"
+def _group_breach(health: GroupHealth, updating: bool) -> Condition:
+    message = f"{health.healthy} of {health.wanted.replicas} replicas are healthy, {health.needed} are needed"
     if updating:
         return new_condition(
             ConditionType.MIN_AVAILABLE_BREACHED, None, GroupReason.UPDATE_IN_PROGRESS, message
         )
-    breached = healthy < need
     return new_condition(
         ConditionType.MIN_AVAILABLE_BREACHED,
-        breached,
+        health.breached,
         GroupReason.INSUFFICIENT_AVAILABLE_REPLICAS
-        if breached
+        if health.breached
         else GroupReason.SUFFICIENT_AVAILABLE_REPLICAS,
         message,
     )

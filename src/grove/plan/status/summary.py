@@ -5,21 +5,19 @@ the set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import not_
 
-from grove.plan.desired.expand import Clique, Group, ReplicaLayout
+from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
+from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
 from grove.plan.gang.status import gang_status
-from grove.plan.model import ReplicaSummary, StatusUpdate
+from grove.plan.model import PlannedEvent, ReplicaSummary, StatusUpdate
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
-from grove.plan.status.clique_and_group import (
-    CliqueHealth,
-    ReplicaRestart,
-    clique_status,
-    group_status,
-    has_been_scheduled,
-)
-from grove.plan.termination.policy import TerminationPlanner
+from grove.plan.status.clique_and_group import ReplicaRestart, clique_status, group_status
+from grove.plan.status.lost_scheduling import lost_scheduling_events
+from grove.plan.termination.history import TerminationHistory, has_been_scheduled
 from grove.plan.writes.builders import GroveObject, target
 
 Views = Mapping[str, CliqueHealth]
@@ -30,13 +28,14 @@ def status_updates(
     layout: ReplicaLayout,
     views: Views,
     rollout: RolloutPlanner,
-    termination: TerminationPlanner,
+    history: TerminationHistory,
+    exhausted: Mapping[str, str],
     message: Mapping[str, str],
     now: float,
 ) -> tuple[StatusUpdate, ...]:
-    """Returns the status updates of a replica. `message` has the scheduler's message by gang that waits for
-    nodes."""
-    updates = _StatusUpdates(snapshot, layout, views, rollout, termination, now)
+    """Returns the status updates of a replica. `exhausted` says by gang why it is not restarted any more;
+    `message` has the scheduler's message by gang that waits for nodes."""
+    updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
     of_gangs = [
         _status_update(
             found,
@@ -45,10 +44,10 @@ def status_updates(
                 found,
                 gang,
                 views,
-                termination.exhausted.get(gang.name, ""),
+                exhausted.get(gang.name, ""),
                 message.get(gang.name, ""),
                 now,
-                channel_shortage(gang, snapshot.channels),
+                channel_shortage(gang),
             ),
         )
         for gang in layout.gangs
@@ -66,11 +65,11 @@ class _StatusUpdates:
         layout: ReplicaLayout,
         views: Views,
         rollout: RolloutPlanner,
-        termination: TerminationPlanner,
+        history: TerminationHistory,
         now: float,
     ) -> None:
         self._snapshot, self._layout, self._views, self._now = snapshot, layout, views, now
-        self._rollout, self._termination = rollout, termination
+        self._rollout, self._history = rollout, history
         self._set_name, self._hash = snapshot.workload.metadata.name, layout.generation_hash
 
     def of_cliques(self) -> Iterator[StatusUpdate]:
@@ -84,44 +83,53 @@ class _StatusUpdates:
                     step is not None and step.overdue,
                     self._set_name,
                     self._hash,
-                    self._termination.restart_state(clique),
+                    self._history.restart_state(clique),
                     self._now,
                 )
-                yield _status_update(found, found.status, status, self._is_restart_pending(clique))
+                step_of_group = self._rollout.group_steps.get(clique.group.name) if clique.group else None
+                events = lost_scheduling_events(
+                    found,
+                    status,
+                    partial(self._is_restart_pending, clique),
+                    step_of_group.progress if step_of_group else None,
+                )
+                yield _status_update(found, found.status, status, events)
 
     def of_groups(self) -> Iterator[StatusUpdate]:
         for group in self._layout.groups:
             if (found := self._snapshot.groups.get(group.name)) is not None:
                 step = self._rollout.group_steps[group.name]
+                health = group_health(group, self._views.values())
+                scheduled = self._replicas_scheduled_since_restart(health)
                 status = group_status(
                     found,
-                    group,
-                    _by_replica(self._views, group.name),
+                    health,
                     step.progress,
                     step.overdue,
                     self._set_name,
                     self._hash,
-                    ReplicaRestart(
-                        self._termination.restarted_at,
-                        self._replicas_scheduled_since_restart(group) < group.min_available,
-                    ),
+                    ReplicaRestart(self._history.restarted_at, scheduled < group.min_available),
                     self._now,
                 )
                 yield _status_update(
-                    found, found.status, status, not self._replicas_scheduled_since_restart(group)
+                    found,
+                    found.status,
+                    status,
+                    lost_scheduling_events(found, status, partial(not_, scheduled)),
                 )
 
     def _is_restart_pending(self, clique: Clique) -> bool:
         """Whether a clique was restarted and has not been scheduled since."""
-        found, restart = self._snapshot.cliques.get(clique.name), self._termination.restart_state(clique)
+        found, restart = self._snapshot.cliques.get(clique.name), self._history.restart_state(clique)
         if found is None or not restart.restarted_at:
             return False
         return not has_been_scheduled(found.status, self._views[clique.name], restart)
 
-    def _replicas_scheduled_since_restart(self, group: Group) -> int:
+    def _replicas_scheduled_since_restart(self, group: GroupHealth) -> int:
         """How many replicas of a group have been scheduled since their last restart."""
-        replicas = _by_replica(self._views, group.name)
-        return sum(not any(self._is_restart_pending(view.wanted) for view in views) for views in replicas)
+        return sum(
+            not any(self._is_restart_pending(view.wanted) for view in views) for views in group.replicas
+        )
 
 
 def replica_summary(
@@ -135,13 +143,8 @@ def replica_summary(
     has nothing to lose, and no update waits for it. `unconfigured_scheduler` is its scheduler if the
     configuration no longer lists it."""
     standalone = [view for view in views.values() if view.wanted.group is None]
-    groups = [(group, _by_replica(views, group.name)) for group in layout.groups]
-    available = all(view.available for view in standalone) and all(
-        group.replicas == 0
-        or sum(all(view.scheduled and view.available for view in views) for views in replicas)
-        >= group.min_available
-        for group, replicas in groups
-    )
+    groups = [group_health(group, views.values()) for group in layout.groups]
+    available = all(view.available for view in standalone) and all(group.available for group in groups)
     all_updated = all(view.updated for view in views.values())
     return ReplicaSummary(
         available=available,
@@ -149,12 +152,11 @@ def replica_summary(
         cliques=len(standalone),
         updated_cliques=sum(view.current and view.available for view in standalone),
         groups=len(groups),
-        updated_groups=sum(all(view.current for each in replicas for view in each) for _, replicas in groups),
+        updated_groups=sum(group.current for group in groups),
         generation_hash=layout.generation_hash,
         update_complete=all_updated and (available or not was_scheduled) and not rollout.running,
         scheduled_pods=sum(view.count.scheduled for view in views.values()),
-        breached=any(view.breached for view in standalone)
-        or any(_is_below_min_available(group, replicas) for group, replicas in groups),
+        breached=any(view.breached for view in standalone) or any(group.breached for group in groups),
         outdated=any(view.count.updated < view.count.replicas for view in views.values()),
         updating=rollout.running,
         stalled=rollout.stalled,
@@ -162,23 +164,8 @@ def replica_summary(
     )
 
 
-def _is_below_min_available(group: Group, replicas: list[list[CliqueHealth]]) -> bool:
-    healthy = sum(not any(view.breached for view in views) for views in replicas)
-    return group.replicas > 0 and healthy < group.min_available
-
-
-def _by_replica(views: Views, group: str) -> list[list[CliqueHealth]]:
-    replicas: dict[int, list[CliqueHealth]] = {}
-    for view in views.values():
-        if view.wanted.group is not None and view.wanted.group.name == group:
-            replicas.setdefault(view.wanted.group_replica, []).append(view)
-    return list(replicas.values())
-
-
 def _status_update(
-    found: GroveObject, current: object, desired: object, restart_pending: bool = False
+    found: GroveObject, current: object, desired: object, events: tuple[PlannedEvent, ...] = ()
 ) -> StatusUpdate:
     meta = found.metadata
-    return StatusUpdate(
-        target(found), current, desired, meta.generation, meta.resource_version, restart_pending
-    )
+    return StatusUpdate(target(found), current, desired, meta.generation, meta.resource_version, events)

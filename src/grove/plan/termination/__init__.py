@@ -1,1 +1,1 @@
-"""Gang termination: policy and history."""
+"""Gang termination: breaches, decision, effects and history."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from grove.api.intents import Create, Delete, ObjectRef, Patch, Status, Target
 from grove.api.meta import ObjectMeta
+from grove.api.types.kind import Kind
 from grove.plan.writes.diff import status_patch
 
 
@@ -48,11 +49,16 @@ def reference(found: GroveObject) -> ObjectRef:
     return ObjectRef(found.api_version, found.kind, meta.name, meta.namespace, meta.uid)
 
 
-def create(body: dict[str, Any], after: tuple[str, ...] = ()) -> Create:
+def child_reference(workload: CachedObject, kind: Kind, name: str, uid: str = "") -> ObjectRef:
+    """Refers to a clique or group of a set that may not exist yet. Its UID is then deferred; errors need
+    none."""
+    return ObjectRef(kind.api_version, kind.name, name, workload.metadata.namespace, uid)
+
+
+def create(body: dict[str, Any], after: tuple[str, ...] = (), regarding: ObjectRef | None = None) -> Create:
     meta = body["metadata"]
-    return Create(
-        Target(body["apiVersion"], body["kind"], meta["name"], meta["namespace"]), body, after=after
-    )
+    target = Target(body["apiVersion"], body["kind"], meta["name"], meta["namespace"])
+    return Create(target, body, after=after, regarding=regarding)
 
 
 def patch_if_unchanged(found: GroveObject, body: dict[str, Any]) -> Patch:
@@ -84,8 +90,10 @@ def delete(found: GroveObject, after: tuple[str, ...] = ()) -> Delete:
     return Delete(target(found), uid=found.metadata.uid, after=after)
 
 
-def delete_pod(found: CachedObject, after: tuple[str, ...] = ()) -> Delete:
-    return Delete(target_of_kind("v1", "Pod", found), uid=found.metadata.uid, after=after)
+def delete_pod(found: CachedObject, after: tuple[str, ...] = (), clique: ObjectRef | None = None) -> Delete:
+    """Deletes a pod of a clique, which reports it if that fails."""
+    target = target_of_kind("v1", "Pod", found)
+    return Delete(target, uid=found.metadata.uid, after=after, regarding=clique)
 
 
 def patch_pod_metadata(found: CachedObject, metadata: dict[str, Any], after: tuple[str, ...] = ()) -> Patch:

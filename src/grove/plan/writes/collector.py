@@ -1,4 +1,4 @@
-"""Collects the intents of a plan, each after those that it depends on.
+"""Collects the intents of a plan, each after those that it depends on, and their events.
 
 A plan writes each object at most once. Further changes follow when that write is in the informer cache.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from grove.api.intents import Intent
+from grove.plan.model import PlannedEvent
 from grove.plan.writes.builders import GroveObject, confirm, delete
 
 
@@ -36,10 +37,12 @@ def bounded(intents: Sequence[Intent], most: int, failed: Collection[str]) -> tu
 
 
 class WriteCollector:
-    """Collects intents for one plan."""
+    """Collects intents and events for one plan."""
 
     def __init__(self, intents: Iterable[Intent] = ()) -> None:
         self._intents: dict[str, Intent] = {}
+        self.events: list[PlannedEvent] = []
+        """The events of intents; those of an intent that is not sent are not emitted."""
         self.add_all(intents)
 
     def add(self, intent: Intent) -> str:

@@ -12,9 +12,9 @@ from itertools import islice
 
 from msgspec import Struct
 
+from grove.api.field_errors import FieldError, invalid
 from grove.api.types.common import ResourceSharing, SharingScope
 from grove.rules.decode import Workload
-from grove.rules.model import FieldError, invalid
 
 _TEMPLATE = "spec.template"
 _MAX_PAIRS = 10_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from grove.api.field_errors import FieldError, duplicate, invalid, not_found, required
 from grove.api.naming import names
 from grove.api.types.common import (
     AutoScalingConfig,
@@ -17,7 +18,6 @@ from grove.api.types.podcliqueset import ScalingGroupTemplate
 from grove.rules import syntax
 from grove.rules.claims import claim_names
 from grove.rules.decode import Workload
-from grove.rules.model import FieldError, duplicate, invalid, not_found, required
 from grove.rules.syntax import duplicates
 
 _TEMPLATE = "spec.template"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grove.api.field_errors import FieldError, forbidden, invalid, unsupported
 from grove.api.naming import annotations as keys
 from grove.api.types.pod import PodSpecView, read_template
 from grove.api.types.podcliqueset import CliqueTemplate
@@ -17,7 +18,7 @@ from grove.fabrics.provider import FabricDomainProvider, Scope
 from grove.fabrics.requirements import DomainRequirement, Mode
 from grove.rules import decode
 from grove.rules.decode import ObjectFormatError, Workload
-from grove.rules.model import Facts, FieldError, forbidden, invalid, unsupported
+from grove.rules.model import Facts
 
 Body = dict[str, Any]
 

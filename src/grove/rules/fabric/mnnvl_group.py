@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from grove.api.field_errors import FieldError, forbidden, invalid
 from grove.api.naming import annotations as keys
 from grove.rules import syntax
 from grove.rules.decode import Workload
-from grove.rules.model import Facts, FieldError, forbidden, invalid
+from grove.rules.model import Facts
 
 _KEY = keys.MNNVL_GROUP
 _INDEX = len("-9999-")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grove.api.field_errors import FieldError, duplicate, invalid, required
 from grove.api.naming import names
 from grove.api.types.common import AutoScalingConfig
 from grove.api.types.podcliqueset import CliqueTemplate
 from grove.rules import syntax
 from grove.rules.decode import CliquePodSpec, PodContainer, Workload
-from grove.rules.model import FieldError, duplicate, invalid, required
 from grove.rules.podcliqueset import update_strategy
 from grove.rules.syntax import duplicates
 

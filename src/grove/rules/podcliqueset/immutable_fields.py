@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
+from grove.api.field_errors import FieldError, forbidden, invalid
 from grove.api.types.common import ResourceClaimTemplate
 from grove.api.types.podcliqueset import CliqueTemplate, ScalingGroupTemplate, StartupType
 from grove.rules.decode import CliquePodSpec, Workload
-from grove.rules.model import FieldError, forbidden, invalid
 
 _TEMPLATE = "spec.template"
 _CLIQUES = f"{_TEMPLATE}.cliques"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, KeysView
 
+from grove.api.field_errors import FieldError, duplicate, invalid, required
 from grove.api.naming import names
 from grove.api.types.podcliqueset import ScalingGroupTemplate
 from grove.rules import syntax
 from grove.rules.decode import Workload
-from grove.rules.model import FieldError, duplicate, invalid, required
 from grove.rules.podcliqueset import update_strategy
 from grove.rules.podcliqueset.cliques import too_long
 from grove.rules.syntax import duplicates

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from grove.api.field_errors import FieldError, invalid
 from grove.api.meta import ObjectMeta
 from grove.rules import syntax
 from grove.rules.decode import Workload
-from grove.rules.model import Facts, FieldError, invalid
-from grove.schedulers.backend import ClusterLookup, LookupBackend, SchedulerBackend, SchedulingSpec
+from grove.rules.model import Facts
+from grove.schedulers.backend import ClusterLookup, SchedulerBackend, SchedulingSpec
 
 _PATH = "spec.template.cliques.spec.podSpec.schedulerName"
 
@@ -53,7 +54,7 @@ def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
 def lookups(workload: Workload, facts: Facts) -> tuple[ClusterLookup, ...]:
     """The cluster objects that the backend needs to validate the set."""
     backend = _backend(workload, facts)
-    if not isinstance(backend, LookupBackend):
+    if backend is None:
         return ()
     try:
         return tuple(backend.lookups(_scheduling_spec(workload)))
@@ -80,13 +81,12 @@ def _unsupported_constraints(workload: Workload, facts: Facts, *, lenient: bool)
 
 def _backend_errors(backend: SchedulerBackend, workload: Workload, facts: Facts) -> Iterator[str]:
     yield from _call_backend(backend, backend.unschedulable_reasons, workload)
-    if isinstance(backend, LookupBackend):
-        yield from _call_backend(
-            backend, lambda scheduling_spec: _lookup_errors(backend, scheduling_spec, facts), workload
-        )
+    yield from _call_backend(
+        backend, lambda scheduling_spec: _lookup_errors(backend, scheduling_spec, facts), workload
+    )
 
 
-def _lookup_errors(backend: LookupBackend, scheduling_spec: SchedulingSpec, facts: Facts) -> Iterator[str]:
+def _lookup_errors(backend: SchedulerBackend, scheduling_spec: SchedulingSpec, facts: Facts) -> Iterator[str]:
     for lookup in backend.lookups(scheduling_spec):
         name_errors = [f"{lookup.where}: {why}" for why in syntax.subdomain(lookup.name)]
         yield from name_errors

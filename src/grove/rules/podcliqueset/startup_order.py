@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from grove.api.field_errors import FieldError, duplicate, invalid
 from grove.api.types.podcliqueset import CliqueTemplate, PodCliqueSetTemplate, StartupType
-from grove.rules.model import FieldError, duplicate, invalid
 from grove.rules.syntax import duplicates
 
 _CLIQUES = "spec.template.cliques"

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from grove.api.field_errors import FieldError, forbidden, invalid, required
 from grove.api.types.clustertopology import TopologyConstraint
 from grove.rules.decode import Workload
-from grove.rules.model import Facts, FieldError, forbidden, invalid, required
+from grove.rules.model import Facts
 
 _SET = "spec.template.topologyConstraint"
 _NAME = f"{_SET}.topologyName"

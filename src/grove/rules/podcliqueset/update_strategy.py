@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import lru_cache
 
+from grove.api.field_errors import FieldError, invalid
 from grove.api.formats import durations
 from grove.api.types.common import RollingUpdate
 from grove.api.types.podcliqueset import PodCliqueSetSpec, UpdateStrategyType
-from grove.rules.model import FieldError, invalid
 
 _MAX_LENGTH = 64
 """The longest text that is parsed as a duration; no duration needs more characters."""

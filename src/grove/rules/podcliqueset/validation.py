@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+from grove.api.field_errors import FieldError, invalid, required
 from grove.rules import counts, decode, syntax
 from grove.rules.claims import resource_sharing
 from grove.rules.decode import ObjectFormatError, Workload
 from grove.rules.error_verdict import never_raises
 from grove.rules.fabric import domain_warnings, domains, mnnvl_group
-from grove.rules.model import AdmissionResult, Facts, FieldError, invalid, required
+from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import (
     cliques,
     immutable_fields,

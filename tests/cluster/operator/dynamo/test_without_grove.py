@@ -90,7 +90,7 @@ def as_written(body: dict[str, Any], config: OperatorConfiguration) -> dict[str,
     """The LeaderWorkerSet of the worker of a deployment, as the operator writes it."""
     found = graph(default_graph(body, creating=True))
     stored = StoredGraph(ObjectMeta(name=found.name, namespace=found.namespace))
-    return workload(found, found.components[1], Known(stored, GraphContext.of(config)))
+    return workload(found, found.components[1], Known(stored, context=GraphContext.of(config)))
 
 
 async def create_for_kueue(dynamo: World, body: dict[str, Any]) -> None:

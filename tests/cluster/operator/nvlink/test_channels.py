@@ -14,12 +14,14 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from grove.api.types.clustertopology import ClusterTopology
 from grove.kube.auth import config
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, RESOURCE_SLICES
 from grove.kube.testing.faults import FaultRates
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.standins.dra.objects import DRIVER
+from grove.operator.caches.registry import resource_of
 from tests.chart import Account
 from tests.cluster.operator.nvlink.domain_status import events, reason, reasons
 from tests.cluster.operator.support import fabric
@@ -30,6 +32,8 @@ from tests.cluster.webhooks.harness import admitting, eventually
 
 BUSY = "ImexChannelBusy"
 CHOSEN = "grove.test/chosen"
+TOPOLOGIES = resource_of(ClusterTopology.KIND)
+KIND = {"apiVersion": TOPOLOGIES.api_version, "kind": TOPOLOGIES.kind}
 
 
 def pinned(name: str, node: str) -> dict[str, Any]:
@@ -228,6 +232,32 @@ async def test_b7_log_and_metrics_show_nodes_without_channel(
             await until_counted(yes=len(agents), no=0)
             alike = ("info", "all nodes with accelerators have a channel")
             await until_said(heard, lambda one: (one["log_level"], one["reason"]) == alike)
+
+
+async def test_topology_and_fabric_share_one_watch_of_nodes(
+    world: World, agents: list[str], aware_account: Account
+) -> None:
+    """Nodes are listed again for the keys of a topology, and the fabric goes on with the new list."""
+    world.config = aware_account.config
+    name, keys = f"levels-{world.namespace}", ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+    levels = [{"domain": domain, "key": key} for domain, key in zip(("zone", "host"), keys, strict=True)]
+    body = {**KIND, "metadata": {"name": name}, "spec": {"levels": levels}}
+
+    async def nodes_reported() -> bool:
+        found = await world.client.get(TOPOLOGIES, name, as_type=ClusterTopology)
+        return (found.status.nodes or 0) >= len(agents)
+
+    async with operating(world, topology_aware=True, fabrics=NVIDIA, auto_fabric=True) as operator:
+        await until_counted(yes=len(agents), no=0)
+        await world.client.create(TOPOLOGIES, body, as_type=Object)
+        try:
+            await eventually(nodes_reported)
+        finally:
+            await world.client.delete(TOPOLOGIES, name, as_type=Object)
+        async with fabric.without_channels(world.client, [agents[0]]):
+            await until_counted(yes=len(agents) - 1, no=1)
+        assert operator.recorder.watches[NODES.label] == 1
+        assert operator.recorder.most_watches[NODES.label] == 1
 
 
 async def test_b7_b8_admission_warns_of_channels_and_whole_nodes(

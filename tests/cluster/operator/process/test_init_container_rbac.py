@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from grove.api.error_codes import ErrorCode
 from grove.kube.client.resource import PODS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
 from grove.kube.testing.faults import FaultRates
-from grove.plan.gang.startup_dependencies import NO_IMAGE
 from tests.cluster.operator.support.harness import World, operating, successive_operators
 from tests.cluster.operator.support.objects import CLIQUES, SETS
 from tests.cluster.operator.support.recorder import Recorder
@@ -168,7 +168,7 @@ async def test_missing_init_image_is_reported_on_clique(world: World) -> None:
         await world.until(lambda: world.get(SETS, "free").status.get("availableReplicas") == 1)
         await world.until(lambda: errors(world, "wl-0-second"))
         (error,) = errors(world, "wl-0-second")
-        assert error["code"] == NO_IMAGE
+        assert error["code"] == ErrorCode.INIT_IMAGE_MISSING
         assert "set GROVE_INIT_CONTAINER_IMAGE on the operator" in error["description"]
         await operator.recorder.until_quiet()
         assert world.pods(part_of="wl") == []

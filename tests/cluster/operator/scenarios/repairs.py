@@ -12,6 +12,7 @@ from tests.cluster.operator.support.harness import World
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS, AnyObject
 from tests.cluster.operator.support.state_snapshot import take_snapshot
 from tests.cluster.operator.support.workloads import clique, small, workload
+from tests.namespaces import delete_all
 
 EVICTED = {"status": {"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"}}
 
@@ -164,7 +165,7 @@ async def all_pods_deleted_at_once(world: World) -> None:
     await world.create(SETS, small(replicas=3))
     await world.checkpoint("created", 15)
     before = {pod.uid for pod in world.pods()}
-    await world.client.delete_collection(PODS, namespace=world.namespace, labels="")
+    await delete_all(world.client, PODS, world.namespace)
     await world.until(lambda: not before & {pod.uid for pod in world.all(PODS)}, "the old pods deleted")
     await world.checkpoint("all replaced", 15)
 

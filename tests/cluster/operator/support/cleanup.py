@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grove.kube.client.resource import PODS, Resource
 from grove.kube.errors import NotFound
 from tests.cluster.operator.support.objects import PARTS, SETS, AnyObject
+from tests.namespaces import delete_all
 
 if TYPE_CHECKING:
     from tests.cluster.operator.support.world import World
@@ -20,7 +21,7 @@ async def clear(world: World) -> None:
     the operator ended may still take effect, and others may not be in the caches yet."""
     handled = {(one.uid, False) for _, one in _left(world)}
     for kind in KINDS:
-        await world.client.delete_collection(kind, namespace=world.namespace, labels="", grace_seconds=0)
+        await delete_all(world.client, kind, world.namespace, grace_seconds=0)
 
     def late() -> list[tuple[Resource, AnyObject]]:
         return [(kind, one) for kind, one in _left(world) if (one.uid, _held(kind, one)) not in handled]

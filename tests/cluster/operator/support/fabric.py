@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from grove import timing
 from grove.fabrics.registry import providers
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
@@ -27,7 +28,6 @@ from grove.kube.errors import NotFound
 from grove.local.standins.dra.driver import DraStandIn
 from grove.local.standins.dra.objects import DOMAINS, KEY, NO_CHANNEL, device_classes
 from grove.operator.caches.registry import external_resource
-from grove.plan.fabric import channels
 from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.support.harness import World
@@ -189,11 +189,11 @@ async def without_channels(client: Client, nodes: Iterable[str]) -> AsyncIterato
 @contextmanager
 def short_channel_wait() -> Iterator[None]:
     """Pods that wait for a channel are reported after a second instead of a minute."""
-    before, channels.UNSCHEDULABLE_WAIT = channels.UNSCHEDULABLE_WAIT, 1.0
+    before, timing.UNSCHEDULABLE_WAIT = timing.UNSCHEDULABLE_WAIT, 1.0
     try:
         yield
     finally:
-        channels.UNSCHEDULABLE_WAIT = before
+        timing.UNSCHEDULABLE_WAIT = before
 
 
 def scheduled_condition(world: World, gang: str) -> tuple[str, str]:

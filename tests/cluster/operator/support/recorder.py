@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,11 +40,15 @@ class Call(NamedTuple):
 
 class Recorder:
     """Records all calls except watches, of one operator or of several: those about one namespace and about
-    cluster-scoped objects. Calls about namespaces of other tests are not recorded."""
+    cluster-scoped objects. Calls about namespaces of other tests are not recorded. Watches are counted."""
 
     def __init__(self, namespace: str) -> None:
         self._namespaces = ("", "default", namespace)
         self.calls: list[Call] = []
+        self.watches: Counter[str] = Counter()
+        """Open watches by resource."""
+        self.most_watches: Counter[str] = Counter()
+        """The most watches of a resource that were open at the same time."""
         self._in_flight = 0
         self._tick = asyncio.Event()
 
@@ -65,6 +69,16 @@ class Recorder:
         self.calls.append(Call(request, response.status))
         self._tick.set()
         return response
+
+    @contextmanager
+    def watch(self, resource: str) -> Iterator[None]:
+        """Count a watch while it is open."""
+        self.watches[resource] += 1
+        self.most_watches[resource] = max(self.most_watches[resource], self.watches[resource])
+        try:
+            yield
+        finally:
+            self.watches[resource] -= 1
 
     async def next_call(self) -> None:
         """Wait until a request is sent or a reply arrives."""
@@ -154,8 +168,9 @@ class _RecordingTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        async with self._inner.stream(request) as stream:
-            yield stream
+        with self._recorder.watch(request.resource):
+            async with self._inner.stream(request) as stream:
+                yield stream
 
     async def close(self) -> None:
         await self._inner.close()

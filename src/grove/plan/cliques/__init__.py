@@ -1,0 +1,1 @@
+"""Cliques and groups of a replica: their pods, members and health."""

@@ -1,0 +1,88 @@
+"""Combines, for each clique of a replica, its object, its pods, its desired members and its health."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podgang import PodGang
+from grove.plan.cliques.health import CliqueHealth
+from grove.plan.desired.expand import Clique
+from grove.plan.members.counts import count_pods
+from grove.plan.members.membership import Member, Membership, ObservedMembers, decide_members
+from grove.plan.ownership.ownership import PodsByClique
+from grove.plan.ownership.upstream_adoption import upstream_template_hash
+from grove.plan.snapshot import Snapshot
+
+
+class CliqueState(Struct, frozen=True):
+    """A clique whose members are decided."""
+
+    wanted: Clique
+    found: PodClique | None
+    uid: str
+    """The UID of the PodClique; a deferred value if the same plan creates it."""
+    membership: Membership
+    view: CliqueHealth
+    pods: tuple[Pod, ...] = ()
+    """All its pods, including terminating ones."""
+    upstream_hash: str = ""
+    """Upstream's hash for the current template, until the pods have ours."""
+    fences: tuple[str, ...] = ()
+    """The ids of writes that must succeed before its gang drops a member."""
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return self.membership.members
+
+
+DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
+"""Decides the members of a clique, with successors for those that have these names."""
+
+
+class MembershipPlanner:
+    """Decides the members of one clique after another."""
+
+    def __init__(self, snapshot: Snapshot, pods_by_clique: PodsByClique, now: float) -> None:
+        self._snapshot, self._pods_by_clique, self._now = snapshot, pods_by_clique, now
+        self._names = frozenset(pod.metadata.name for pod in snapshot.pods)
+        self._references = {
+            (gang.metadata.name, group.name): tuple(reference.name for reference in group.pod_references)
+            for gang in snapshot.gangs.values()
+            for group in gang.spec.pod_groups
+        }
+
+    def decide_members(self, clique: Clique, uid: str, replaced: frozenset[str] = frozenset()) -> CliqueState:
+        """Decides the members of a clique and counts its pods. Members whose names are in `replaced` get a
+        successor."""
+        found = self._snapshot.cliques.get(clique.name)
+        pods = self._pods_by_clique.of(clique.name, uid)
+        observed = ObservedMembers(
+            clique=clique.name,
+            uid=uid,
+            gang_version=_gang_version(self._snapshot.gangs.get(clique.gang), found),
+            references=self._references.get((clique.gang, clique.name), ()),
+            pods=pods,
+            names=self._names,
+            deleted_pods=self._snapshot.deleted_pods,
+            template_hash=clique.template_hash,
+            replaced=replaced,
+        )
+        membership = decide_members(observed, clique.replicas, self._now)
+        deleted = {pod.metadata.uid for pod in membership.to_delete}
+        staying = [pod for pod in pods if pod.metadata.uid not in deleted] if deleted else pods
+        upstream_hash = upstream_template_hash(self._snapshot.workload, found, clique)
+        was_updated = found is not None and found.status.current_pod_template_hash == clique.template_hash
+        view = CliqueHealth(clique, count_pods(staying, clique.template_hash, upstream_hash), was_updated)
+        return CliqueState(clique, found, uid, membership, view, pods, upstream_hash)
+
+
+def _gang_version(gang: PodGang | None, clique: PodClique | None) -> str:
+    """Identifies one decision to add members. If the gang was lost, the version of the clique serves: it has
+    changed since its first members were named."""
+    if gang is not None:
+        return f"{gang.metadata.uid}/{gang.metadata.generation}"
+    return clique.metadata.resource_version if clique is not None else ""

@@ -1,0 +1,181 @@
+"""Every delay, limit and threshold of the operator, with its reason: the page to read before changing one.
+
+Times are seconds and sizes are bytes, unless a name or comment says otherwise. A pair is the first and the
+longest pause of a back-off. What an administrator sets is in `grove.api.configuration.types`; limits of what
+users write are in `grove.api` and `grove.rules`. `make check` keeps such numbers here (`tools/constants.py`).
+"""
+
+from __future__ import annotations
+
+# Work queue
+WORKERS = 64  # keys in work at once: passes mostly wait for the API server
+QUEUE_BACKOFF = (0.05, 60.0)  # a failed key: most causes pass at once, the others need a user
+DETACHED_KEYS_PER_WORKER = 4  # keys that wait for a slow server without a worker: bounds their memory
+CANCELLED_WORK_TIMEOUT = 1.0  # for cancelled work to clean up, before shutdown goes on without it
+QUEUE_STOP_TIMEOUT = 5.0  # for work in progress at shutdown, if the caller gives no other time
+STARTED_KEYS_IN_A_ROW = 7  # keys of sets that have begun, before one of a new set has its turn
+OUTDATED_HEAP_ENTRIES = 64  # of the delay queue that are not worth a rebuild of the heap
+FAN_OUT_SLICE = 256  # keys enqueued in one turn of the event loop: about a millisecond
+
+# Plans
+LARGE_PLAN = 500  # pods or replicas above which planning runs in a thread; up to here it takes about 20 ms
+PLAN_THREAD_RETRY = 0.1  # until a key asks again for the busy thread of large plans
+SNAPSHOT_BATCH = 64  # replicas of a large set that are read in one turn of the event loop
+WRITES_PER_PASS = 2000  # the rest of a larger plan follows in the next pass, after those of other keys
+AGGREGATION_DELAY = 0.2  # from a report of a replica to the status of its set: one pass for several reports
+AGGREGATION_DELAY_PER_REPLICA = 0.00002  # more for large sets, whose aggregation takes longer
+
+# Writes
+WRITE_ATTEMPTS = 5  # of a write that the server certainly did not do
+WRITE_LONGEST_PAUSE = 30.0  # even if the server asks for more: the plan would be outdated
+WRITE_FIRST_TIMEOUT = 5.0  # of a write while the server is fast; it doubles where writes take longer
+WRITE_LONGEST_TIMEOUT = 30.0  # the longest that a webhook may take
+SLOW_WRITE = 1.0  # in flight, after which a write no longer occupies a slot of the fast ones
+REPORTED_WRITE = 3.0  # in flight, after which the status of its set reports the write
+UNKNOWN_WRITE_READS = 4  # attempts to read one object, before its key is requeued
+UNKNOWN_WRITE_READ_TIMEOUT = 5.0  # of one such read: its key waits for it
+UNKNOWN_WRITE_LONGEST_BACKOFF = 10.0  # until it is read again: no event reports that the server answers again
+LATENCY_DECAY = 0.9  # of the timeout with each reply: it falls back to the first within twenty replies
+LATENCY_FLOOR_GROWTH = 1.05  # of the lowest latency with each reply above it: follows within 100 replies
+LATENCY_RECORDS = 4096  # verbs, resources and namespaces with a known latency; the oldest is removed
+LIMITER_LONG_TERM_WEIGHT = 0.01  # of one reply in the usual latency: about the last hundred replies
+LIMITER_RECENT_WEIGHT = 0.1  # of one reply in the recent latency: about the last ten
+LIMITER_TOLERANCE = 2.0  # replies up to this many times slower than usual do not lower the limit
+LIMITER_SMOOTHING = 0.1  # the part of each correction that is applied at once
+LIMITER_USUAL_DECAY = 0.95  # how fast the usual latency falls when it stems from a time of high load
+LIMITER_REJECTION_FACTOR = 0.5  # of the limit after a rejection
+LIMITER_REJECTION_WINDOW = 0.1  # rejections within it count as one: the server shed them together
+WRITES_BEFORE_A_STATUS = 7  # so many writes may overtake a status that waits; then it is sent
+
+# Statuses and events
+STATUS_QUIET_PERIOD = 0.25  # without a change of a status, before it is written
+STATUS_MAX_QUIET_PERIOD = 10.0  # however many statuses are pending
+STATUSES_PER_SECOND = 100  # the quiet period is as long as writing all pending statuses at this rate takes
+STATUS_QUIET_PERIODS = 8  # times the quiet period, for a status that keeps changing
+STATUS_MAX_DELAY = 20.0  # the longest that a status waits: users and autoscalers read it
+STATUSES_PER_PASS = 1000  # a replica may have thousands of cliques
+SCHEDULER_MESSAGE_FIRST_PAUSE = 2.0  # most gangs are scheduled by then, and the message is obsolete
+SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with other numbers
+SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
+UNDECODABLE_ERRORS_PER_SET = 8  # the status of a set has room for 16
+DELETED_GANGS_NAMED = 10  # in the event about gangs that are deleted together
+TOPOLOGY_USERS_NAMED = 20  # sets in the status of a topology
+LEVEL_EXAMPLES = 3  # split domains in the status of a topology level
+LEVEL_DOMAINS_NAMED = 3  # outer domains of one split domain
+EVENT_SERIES_TIMEOUT = 360.0  # without a repetition, after which a series ends: as in client-go
+EVENT_SERIES_INTERVAL = 30.0  # between two checks for series to end
+EVENT_FLUSH_TIMEOUT = 0.5  # for queued events at shutdown, while the lease is still held
+EVENT_CLOSE_TIMEOUT = 2.0  # the same, if the caller gives no other time
+EVENT_WORKERS = 2  # events are less important than writes
+
+# Watches
+POD_STATUS_DELAY = 0.1  # the pods of a replica become ready one after another, and one pass is enough
+BATCH_DELAY = 0.5  # changes that come in numbers and can wait: pods of a deleted set, statuses of others
+BUSY_DELAY_PER_KEY = 0.02  # for each key that waits in the queue, before a starting replica is reconciled
+MAX_BUSY_DELAY = 8.0  # however long the queue is: users watch their pods start
+TOPOLOGY_USAGE_DELAY = 5.0  # nothing depends on the usage in the status of a topology: few writes
+QUOTA_CACHE_DELAY = 0.25  # until the API server's own cache of quotas has the change, too
+QUOTA_RETRY_INTERVAL = 5.0  # between retries while other pods of the namespace come and go
+FABRIC_NODES_DELAY = 1.0  # nodes are added and removed in numbers, and listeners are called once for all
+OPTIONAL_SYNC_TIMEOUT = 5.0  # for kinds that only some sets need; after that only those sets wait
+SECRETS_SYNC_TIMEOUT = 5.0  # without the right to read Secrets their cache never syncs
+
+# Caches
+WATCH_IDLE_TIMEOUT = 150.0  # the server sends a bookmark every minute: a longer silence is a dead connection
+LIST_IDLE_TIMEOUT = 20.0  # a server without streaming lists may never send the bookmark that ends the list
+WATCH_LIFETIME = (300, 600)  # random between both, so that not all watches reconnect at the same time
+REFLECTOR_BACKOFF = (0.1, 10.0)  # a watch that ended: most servers are back at once
+INTERVENTION_BACKOFF = (0.5, 15.0)  # what changes only when a user acts: slow, but that user waits for it
+BUG_BACKOFF = (1.0, 60.0)  # a bug is likely to happen again, and a list of everything is expensive
+CRD_RECHECK = 600.0  # costs nothing, and notices an API server that was upgraded
+LIST_PAGE = 500  # objects, as in client-go
+INTERNED_VALUES = 1024  # many times what one second brings; a full pool is cleared
+UNDECODABLE_TOKENS = 20_000  # a few milliseconds; metadata with larger managedFields are not read
+
+# HTTP
+CONNECT_TIMEOUT = 10.0  # a server that does not accept a connection by then is not reachable
+REQUEST_TIMEOUT = 30.0  # of one request that is no watch
+SERVER_STOP_TIMEOUT = 1.0  # for requests to our servers at shutdown
+CONNECTION_IDLE_TIMEOUT = 60.0  # after which an unused connection is closed
+MAX_RETRY_AFTER = 3600  # a longer Retry-After is shortened to this
+RETRY_ATTEMPTS = 5  # of a request that is safe to repeat
+RETRY_BACKOFF = (0.1, 10.0)  # between these attempts
+RETRY_LONGEST_WAIT = 30.0  # a server that asks for more gets an error instead: the caller decides
+MAX_REPLY_BODY = 1024**3  # a page of 500 objects has to fit, each as large as etcd accepts it: 1.5 MiB
+MAX_REPLY_OVERHEAD = 64 * 1024  # of head, interim replies, chunk sizes; a head has less than 1 KiB
+REPLY_BODY_PER_OVERHEAD = 8  # bytes of body that permit one more of overhead: chunks have 2 KiB and more
+REPLY_SHOWN = 60  # characters of an invalid reply in the error
+MAX_STATUS_REPLY = 1024**2  # of a rejection, so that an endless one ends
+MAX_WATCH_LINE = 64 * 1024**2  # etcd accepts 1.5 MiB, and JSON escapes may make that six times as long
+
+# Credentials and certificates
+EXEC_PLUGIN_TIMEOUT = 30.0  # for a credential plugin: some ask the user or a remote service
+CREDENTIAL_RENEWAL = 10.0  # before it expires, so that a request in flight is still accepted
+SECRET_FILE_RECHECK = 1.0  # the kubelet replaces mounted tokens and certificates: not read for each request
+CERTIFICATE_ATTEMPTS = 5  # to store the certificate while other replicas do the same
+CERTIFICATE_PROPAGATION = 5.0  # until all API servers trust a new authority
+CERTIFICATE_MAX_INTERVAL = 12 * 3600.0  # until the Secret is read again, in case another writer replaced it
+CERTIFICATE_MIN_INTERVAL = 1.0  # between two passes, if another writer keeps changing the same fields
+CERTIFICATE_BACKOFF = (1.0, 60.0)  # a failed pass: the certificate in use is valid for months
+CERTIFICATE_ROTATION = 2 / 3  # of its lifetime, after which a certificate is replaced
+AUTHORITY_LIFETIME_DAYS = 3650
+SERVING_LIFETIME_DAYS = 365
+CERTIFICATE_BACKDATED = 3600.0  # for API servers whose clock is behind
+
+# Leases
+LEASE_DURATION = 15.0  # as in controller-runtime: how long work pauses if the leader is lost
+LEASE_RENEW_DEADLINE = 10.0  # after which a leader that cannot renew stops to write
+LEASE_RETRY_PERIOD = 2.0  # between two renewals
+LEASE_WATCH_LIFETIME = 300  # the watch of one lease
+SHUTDOWN_GRACE = 2.0  # for work in progress, so that the process ends within five, the lease released
+
+# Start and process
+CRD_ATTEMPTS = 5  # to write a CRD that another replica writes, too
+CRD_SERVED_TIMEOUT = 60.0  # a healthy API server needs less than a second
+FINALIZER_ATTEMPTS = 5  # to remove a finalizer from an object that changes meanwhile
+DYNAMO_CONFLICT_BACKOFF = (1.0, 60.0)  # until it is known whether Dynamo's own operator runs
+GC_THRESHOLDS = (100_000, 50, 100)  # of Python's garbage collector: our wire types have no cycles
+STARTUP_BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)  # of histograms
+EVENT_LOOP_PAUSE_WINDOW = 60.0  # of the longest pause; a longer scrape interval may miss one
+
+# Pods and restarts
+CRASH_BACKOFF_FIRST = 10.0  # as the kubelet's, before a failed pod is replaced again
+CRASH_BACKOFF_LONGEST = 300.0  # as the kubelet's
+CRASH_BACKOFF_DOUBLINGS = 10  # more exceeds the longest back-off
+CRASH_BACKOFF_RESET = 600.0  # after this long, a failure is not consecutive
+CRASH_COUNT_DIGITS = 6  # the annotation can be edited, and large powers of two exhaust memory
+TERMINATING_EXTRA_WAIT = 30.0  # past its deletion timestamp, a pod is on a lost node and not waited for
+TOKEN_CLEANUP = 20.0  # Kubernetes deletes the token Secret of a deleted ServiceAccount within this time
+
+# Init container
+INIT_BACKOFF = (0.1, 5.0)  # after a watch that failed: pods start as soon as their dependencies are ready
+INIT_TOKEN_BACKOFF = (0.05, 1.0)  # between two checks for the token that the kubelet mounts
+
+# Scale-in
+SCALE_IN_POD_WAIT = 10.0  # that terminating pods delay other deletes: some have a grace period of an hour
+SCALE_IN_BULK = 128  # deleted replicas above which pods go first: 250 cliques cost 500 pods three seconds
+
+# Gang termination
+GANG_RESTARTS = 5  # in a row, after which a gang is not restarted, for a user to investigate
+TERMINATION_MAX_DELAY_FACTOR = 16  # times the delay of the set, which doubles with each restart
+PODS_IN_ANY_GANG = 4_000  # that a PodGang can always name, however long their names are
+
+# Fabric
+UNSCHEDULABLE_WAIT = 60.0  # of pods, before the holders of channels are reported
+FABRIC_NAMES_SHOWN = 3  # domains, templates, holders or nodes in one message
+NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
+
+# Admission
+WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
+FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response
+FACTS_NAMES = 4  # that are looked up; a set that refers to two topologies is denied anyway
+FACTS_CLAIMS = 20  # claims that are looked up for one review
+SELF_CHECK_TIMEOUT = 2.0  # for the operator's request to its own webhook
+MAX_REVIEW = 7 * 1024 * 1024  # two objects of the largest size that is stored, and the review around them
+SMALL_REVIEW = 256 * 1024  # nearly all reviews have less
+LARGE_REVIEWS_AT_ONCE = 8  # so that memory is bounded
+REVIEW_BODY_TIMEOUT = 5.0  # for a body to arrive
+REVIEW_KEEPALIVE = 120.0  # API servers close idle connections after 90, so the server never does first
+DEEP_VALUE_SCANNED = 64 * 1024  # bytes; the path of a deep value behind them is not reported
+DEEP_VALUE_STEPS = 12  # of the path that are shown
+DEEP_VALUE_STEP_LENGTH = 63  # characters of one step
