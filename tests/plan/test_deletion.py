@@ -17,7 +17,8 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.fabrics.provider import Domain
-from grove.plan.deletion import ORPHAN, OwnedObjects, plan_deletion
+from grove.plan.deletion import ORPHAN, plan_deletion
+from grove.plan.snapshot import OwnedObjects
 from grove.plan.timestamps import timestamp
 from tests.plan.builders import a_clique, a_set, read_set
 

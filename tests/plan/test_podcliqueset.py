@@ -8,8 +8,9 @@ from grove.api.intents import Patch
 from grove.api.naming import well_known
 from grove.api.types.common import LastError
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.model import ReplicaSummary
-from grove.plan.podcliqueset import ReplicaReport, plan_set
+from grove.plan.model import ReplicaReport, ReplicaSummary
+from grove.plan.podcliqueset import plan_set
+from grove.plan.snapshot import SetSnapshot
 from tests.plan.builders import a_set, read_set
 from tests.topology.builders import a_topology, missing, packed
 
@@ -38,27 +39,30 @@ def status_of(plan):
 
 
 def test_finalizer_is_added_once_beside_others() -> None:
-    (patch,) = plan_set(the_set(1, "someone/else"), {}, NOW).intents
+    (patch,) = plan_set(SetSnapshot(the_set(1, "someone/else"), {}), NOW).intents
     assert isinstance(patch, Patch)
     assert patch.body == {
         "metadata": {"resourceVersion": "7", "finalizers": ["someone/else", well_known.SET_FINALIZER]}
     }
-    assert plan_set(the_set(1, well_known.SET_FINALIZER), {}, NOW).intents == ()
+    assert plan_set(SetSnapshot(the_set(1, well_known.SET_FINALIZER), {}), NOW).intents == ()
 
 
 def test_status_waits_until_every_replica_has_reported() -> None:
     assert (
-        plan_set(the_set(2, well_known.SET_FINALIZER), {0: ReplicaReport(3, GOOD)}, NOW).status_updates == ()
+        plan_set(
+            SetSnapshot(the_set(2, well_known.SET_FINALIZER), {0: ReplicaReport(3, GOOD)}), NOW
+        ).status_updates
+        == ()
     )
 
 
 def test_errors_reported_before_every_replica_has_reported() -> None:
     """The rest of the status does not change."""
     known = the_set(3, well_known.SET_FINALIZER)
-    status = status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
+    status = status_of(plan_set(SetSnapshot(known, {0: ReplicaReport(3, GOOD, (ERROR,))}), NOW))
     assert status == replace(known.status, last_errors=(ERROR,))
     slow = LastError("ERR_SLOW_CREATE", "creating pods takes longer", "2026-01-01T00:00:00Z")
-    status = status_of(plan_set(known, {}, NOW, errors=(slow,)))
+    status = status_of(plan_set(SetSnapshot(known, {}, errors=(slow,)), NOW))
     assert status == replace(known.status, last_errors=(slow,))
 
 
@@ -68,7 +72,7 @@ def test_replicas_are_summed_and_surplus_ones_ignored() -> None:
         1: ReplicaReport(3, replace(GOOD, updated=False)),
         2: ReplicaReport(3, GOOD),
     }
-    status = status_of(plan_set(the_set(2), reports, NOW))
+    status = status_of(plan_set(SetSnapshot(the_set(2), reports), NOW))
     assert (status.replicas, status.available_replicas, status.updated_replicas) == (2, 2, 1)
     assert (
         status.hpa_pod_selector == "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=wl"
@@ -78,28 +82,34 @@ def test_replicas_are_summed_and_surplus_ones_ignored() -> None:
 
 
 def test_generation_observed_when_all_replicas_acted_on_it() -> None:
-    late = status_of(plan_set(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(2, GOOD)}, NOW))
-    failing = status_of(plan_set(the_set(1), {0: ReplicaReport(3, GOOD, (ERROR,))}, NOW))
-    well = status_of(plan_set(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(3, GOOD)}, NOW))
+    late = status_of(
+        plan_set(SetSnapshot(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(2, GOOD)}), NOW)
+    )
+    failing = status_of(plan_set(SetSnapshot(the_set(1), {0: ReplicaReport(3, GOOD, (ERROR,))}), NOW))
+    well = status_of(
+        plan_set(SetSnapshot(the_set(2), {0: ReplicaReport(3, GOOD), 1: ReplicaReport(3, GOOD)}), NOW)
+    )
     assert (late.observed_generation, failing.observed_generation, well.observed_generation) == (0, 0, 3)
 
 
 def test_replica_errors_reported_once_cleared_on_success() -> None:
     reports = {0: ReplicaReport(3, GOOD, (ERROR,)), 1: ReplicaReport(3, GOOD, (ERROR,))}
-    reported = status_of(plan_set(the_set(2), reports, NOW))
+    reported = status_of(plan_set(SetSnapshot(the_set(2), reports), NOW))
     assert reported.last_errors == (ERROR,)
     after = replace(the_set(1), status=reported)
-    assert status_of(plan_set(after, {0: ReplicaReport(3, GOOD)}, NOW)).last_errors == ()
+    assert status_of(plan_set(SetSnapshot(after, {0: ReplicaReport(3, GOOD)}), NOW)).last_errors == ()
 
 
 def test_known_error_keeps_its_time() -> None:
     known = replace(the_set(1), status=replace(the_set(1).status, last_errors=(ERROR,)))
     again = replace(ERROR, observed_at="2026-02-02T00:00:00Z")
-    assert status_of(plan_set(known, {0: ReplicaReport(3, GOOD, (again,))}, NOW)).last_errors == (ERROR,)
+    assert status_of(
+        plan_set(SetSnapshot(known, {0: ReplicaReport(3, GOOD, (again,))}), NOW)
+    ).last_errors == (ERROR,)
 
 
 def conditions_of(workload, topology=None):
-    status = status_of(plan_set(workload, {0: ReplicaReport(3, GOOD)}, NOW, topology=topology))
+    status = status_of(plan_set(SetSnapshot(workload, {0: ReplicaReport(3, GOOD)}, topology=topology), NOW))
     return {condition.type: condition for condition in status.conditions}
 
 

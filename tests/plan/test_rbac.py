@@ -12,9 +12,10 @@ from grove.api.intents import Create, Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.api.types.kubernetes_objects import PartialObjectMetadata, Service
 from grove.kube.executor.deferred_values import DeferredValues
-from grove.plan.deletion import OwnedObjects, plan_deletion
+from grove.plan.deletion import plan_deletion
 from grove.plan.podcliqueset import plan_set
-from grove.plan.rbac import RbacObjects, delete_rbac, has_rbac, plan_rbac, token_secret_settled_at
+from grove.plan.rbac import delete_rbac, has_rbac, plan_rbac, token_secret_settled_at
+from grove.plan.snapshot import OwnedObjects, RbacObjects, SetSnapshot
 from grove.plan.timestamps import rfc3339
 from tests.plan.builders import a_set, read_set
 from tests.plan.test_deletion import part
@@ -179,8 +180,8 @@ def test_terminating_objects_are_not_deleted_again():
 
 
 def test_set_plan_creates_rbac_beside_the_finalizer():
-    assert [type(intent) for intent in plan_set(the_set(), {}, NOW).intents] == [Patch]
-    plan = plan_set(the_set(), {}, NOW, RbacObjects())
+    assert [type(intent) for intent in plan_set(SetSnapshot(the_set(), {}), NOW).intents] == [Patch]
+    plan = plan_set(SetSnapshot(the_set(), {}, access=RbacObjects()), NOW)
     assert [type(intent) for intent in plan.intents] == [Patch, Create, Create, Create, Create]
 
 

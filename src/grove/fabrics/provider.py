@@ -16,7 +16,6 @@ from grove.api.meta import ObjectMeta
 from grove.api.types.kind import ForeignKind
 
 Body = dict[str, Any]
-ApiRef = ForeignKind
 
 
 class Scope(StrEnum):

@@ -19,17 +19,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.intents import Delete, Patch, Target
 from grove.api.naming import well_known
 from grove.api.types.kubernetes_objects import HorizontalPodAutoscaler, PartialObjectMetadata, Service
 from grove.api.types.pod import Pod
-from grove.api.types.podclique import PodClique
-from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.api.types.podgang import PodGang
 from grove.fabrics.provider import Domain
 from grove.plan import autoscaling
 from grove.plan.autoscaling import delete_autoscaler
@@ -38,9 +34,10 @@ from grove.plan.fabric.state import is_managed
 from grove.plan.members.pod_state import controller_uid
 from grove.plan.model import Plan
 from grove.plan.ownership.ownership import is_owned, is_owned_pod
-from grove.plan.rbac import RbacObjects, delete_rbac
+from grove.plan.rbac import delete_rbac
 from grove.plan.resource_claims import delete_claim
 from grove.plan.scale_in import deletes_delayed_until
+from grove.plan.snapshot import OwnedObjects
 from grove.plan.writes.builders import (
     CachedObject,
     GroveObject,
@@ -57,21 +54,6 @@ T = TypeVar("T", bound=CachedObject)
 _Other = Service | HorizontalPodAutoscaler | PartialObjectMetadata
 
 ORPHAN = "orphan"  # the garbage collector's finalizer of `--cascade=orphan`
-
-
-class OwnedObjects(Struct, frozen=True):
-    """All objects with the labels of a terminating set, with any owner."""
-
-    services: tuple[Service, ...] = ()
-    groups: tuple[PodCliqueScalingGroup, ...] = ()
-    cliques: tuple[PodClique, ...] = ()
-    gangs: tuple[PodGang, ...] = ()
-    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
-    claims: tuple[PartialObjectMetadata, ...] = ()
-    pods: tuple[Pod, ...] = ()
-    access: RbacObjects = RbacObjects()
-    domains: tuple[Domain, ...] = ()
-    """Fabric domains that name the set as an owner."""
 
 
 def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: float) -> Plan:

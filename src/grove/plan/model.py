@@ -97,17 +97,26 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     """The name of its scheduler if the configuration does not list that scheduler; empty otherwise."""
 
 
+class ReplicaReport(Struct, frozen=True, gc=False):
+    """The result of the latest reconcile of a replica: its summary and its errors."""
+
+    generation: int
+    """The generation of the set if everything that it asks for was done; 0 if something is left."""
+    summary: ReplicaSummary
+    errors: tuple[LastError, ...] = ()
+
+
 class Plan(Struct, frozen=True):
     """The plan for one key."""
 
     intents: tuple[Intent, ...] = ()
     status_updates: tuple[StatusUpdate, ...] = ()
+    events: tuple[PlannedEvent, ...] = ()
+    errors: tuple[UserError, ...] = ()
     requeue_at: float | None = None
     report: Any = None
     """What other keys read: a replica reports a `ReplicaSummary` to its set."""
     awaiting_placement: tuple[str, ...] = ()
     """Gangs that wait for an assignment of nodes."""
-    errors: tuple[UserError, ...] = ()
-    events: tuple[PlannedEvent, ...] = ()
     partial: bool = False
     """Whether the plan omits some of what the spec asks for."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
@@ -17,18 +16,17 @@ from grove.api.intents import Intent
 from grove.api.naming import labels, well_known
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetStatus
-from grove.fabrics.resolved import ResolvedDomain
 from grove.plan import conditions
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.status import failures, with_domains
 from grove.plan.gang.scheduler_selection import unconfigured_message
-from grove.plan.model import Plan, PlannedEvent, ReplicaSummary, StatusUpdate, UserError
+from grove.plan.model import Plan, PlannedEvent, ReplicaReport, ReplicaSummary, StatusUpdate, UserError
 from grove.plan.ownership.ownership import keep_owned_claims
-from grove.plan.rbac import RbacObjects, plan_rbac, token_secret_settled_at
+from grove.plan.rbac import plan_rbac, token_secret_settled_at
 from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
-from grove.plan.snapshot import ClaimObjects
+from grove.plan.snapshot import SetSnapshot
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.builders import patch_if_unchanged, reference, target
 from grove.plan.writes.collector import WriteCollector
@@ -36,47 +34,34 @@ from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import ResolvedTopology
 
 
-class ReplicaReport(Struct, frozen=True, gc=False):
-    """The result of the latest reconcile of a replica: its summary and its errors."""
-
-    generation: int
-    """The generation of the set if everything that it asks for was done; 0 if something is left."""
-    summary: ReplicaSummary
-    errors: tuple[LastError, ...] = ()
-
-
-def plan_set(
-    workload: PodCliqueSet,
-    reports: Mapping[int, ReplicaReport],
-    now: float,
-    access: RbacObjects | None = None,
-    errors: tuple[LastError, ...] = (),
-    topology: ResolvedTopology | None = None,
-    shared: ClaimObjects | None = None,
-    domains: Sequence[ResolvedDomain] = (),
-    too_many: UserError | None = None,
-) -> Plan:
+def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     """Returns the plan for a set. Its status, except for errors, is published when every replica has
-    reported. With `too_many` pods requested the set is held, and only the replicas that have reported count.
-    Without `access` no RBAC objects are planned, without `shared` no claims. `errors` are those of the
-    previous pass; `domains` are the fabric domains of the set."""
+    reported."""
+    workload, reports, too_many = snapshot.workload, snapshot.reports, snapshot.too_many
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
-    intents, user_errors = _set_writes(workload, access, shared, now)
-    requeue_at = token_secret_settled_at(workload, access, now) if access is not None else None
+    intents, user_errors = _set_writes(snapshot, now)
+    requeue_at = (
+        token_secret_settled_at(workload, snapshot.access, now) if snapshot.access is not None else None
+    )
     wanted: Sequence[int] = range(workload.spec.replicas)
     events: tuple[PlannedEvent, ...] = ()
     if too_many is not None:
         user_errors, events = (*user_errors, too_many), tuple(_pod_limit_events(workload, too_many))
         wanted = sorted(index for index in reports if index < workload.spec.replicas)
     elif not all(index in reports for index in wanted):
-        return Plan(intents, _early_errors(workload, reports, errors), requeue_at, errors=user_errors)
+        return Plan(
+            intents,
+            _early_errors(workload, reports, snapshot.errors),
+            errors=user_errors,
+            requeue_at=requeue_at,
+        )
     summaries = [reports[index].summary for index in wanted]
     hash_ = generation_hash(workload)
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
-    errors = (*errors, *failures(domains))
+    errors = (*snapshot.errors, *failures(snapshot.domains))
     status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
-    status = replace(status, conditions=_conditions(workload, topology, summaries, now))
+    status = replace(status, conditions=_conditions(workload, snapshot.topology, summaries, now))
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
@@ -85,19 +70,16 @@ def plan_set(
         by_index = {index: report.summary for index, report in reports.items()}
         intents = (*intents, decision)
         events = (*events, *update_events(workload, progress, by_index, decision.id))
-    status = with_domains(status, workload, domains, now)
+    status = with_domains(status, workload, snapshot.domains, now)
     status_update = StatusUpdate(
         target(workload), workload.status, status, resource_version=workload.metadata.resource_version
     )
-    return Plan(
-        intents, (status_update,), requeue_at, errors=user_errors, events=events, partial=too_many is not None
-    )
+    return Plan(intents, (status_update,), events, user_errors, requeue_at, partial=too_many is not None)
 
 
-def _set_writes(
-    workload: PodCliqueSet, access: RbacObjects | None, shared: ClaimObjects | None, now: float
-) -> tuple[tuple[Intent, ...], tuple[UserError, ...]]:
+def _set_writes(snapshot: SetSnapshot, now: float) -> tuple[tuple[Intent, ...], tuple[UserError, ...]]:
     """Plans what a set has besides its replicas: the finalizer, RBAC for init containers, shared claims."""
+    workload, access, shared = snapshot.workload, snapshot.access, snapshot.shared
     writes = WriteCollector()
     user_errors: tuple[UserError, ...] = ()
     if well_known.SET_FINALIZER not in workload.metadata.finalizers:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from grove import timing
@@ -26,6 +25,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.desired import objects
 from grove.plan.desired.startup_order import is_ordered
 from grove.plan.members.pod_state import controller_uid
+from grove.plan.snapshot import RbacObjects
 from grove.plan.timestamps import timestamp
 from grove.plan.writes.builders import create, target_of_kind
 
@@ -34,14 +34,6 @@ Body = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 RBAC_VERSION = f"{RBAC}/v1"
 _KINDS = ("ServiceAccount", "Role", "RoleBinding")
-
-
-class RbacObjects(Struct, frozen=True):
-    """The existing objects."""
-
-    account: PartialObjectMetadata | None = None
-    role: PartialObjectMetadata | None = None
-    binding: PartialObjectMetadata | None = None
 
 
 def has_rbac(workload: PodCliqueSet, binding: PartialObjectMetadata | None) -> bool:

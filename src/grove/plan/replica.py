@@ -99,17 +99,21 @@ def _plan_existing(
             gang_planner.scheduler_objects.pending_reasons,
             now,
         ),
-        _earliest(rollout.requeue_at, members.decision.requeue_at, force_delete_at, _requeue_at(cliques)),
-        _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
-        tuple(gang_planner.awaiting_placement),
-        (
+        events=(*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
+        errors=(
             *dependencies.errors(layout.cliques),
             *claims.errors,
             *gang_planner.scheduler_objects.errors(layout.gangs),
             *domain_errors(snapshot.workload, layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
-        (*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
+        requeue_at=_earliest(
+            rollout.requeue_at, members.decision.requeue_at, force_delete_at, _requeue_at(cliques)
+        ),
+        report=_summary(
+            snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler
+        ),
+        awaiting_placement=tuple(gang_planner.awaiting_placement),
         partial=held is not None,
     )
 

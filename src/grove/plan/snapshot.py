@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from grove.api.types.common import LastError
 from grove.api.types.kubernetes_objects import (
     HorizontalPodAutoscaler,
     PartialObjectMetadata,
@@ -17,7 +18,9 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.fabrics.resolved import ReplicaDomains
+from grove.fabrics.provider import Domain
+from grove.fabrics.resolved import ReplicaDomains, ResolvedDomain
+from grove.plan.model import ReplicaReport, UserError
 from grove.plan.placement import Assignment
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.topology.constraints import ResolvedTopology
@@ -83,3 +86,49 @@ class Snapshot(Struct, frozen=True):
     `desired.limits`)."""
     crd_problem: str = ""
     """Why the installed CRDs of the scheduler cannot be used; empty if they can."""
+
+
+class RbacObjects(Struct, frozen=True):
+    """The existing objects."""
+
+    account: PartialObjectMetadata | None = None
+    role: PartialObjectMetadata | None = None
+    binding: PartialObjectMetadata | None = None
+
+
+class OwnedObjects(Struct, frozen=True):
+    """All objects with the labels of a terminating set, with any owner."""
+
+    services: tuple[Service, ...] = ()
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    autoscalers: tuple[HorizontalPodAutoscaler, ...] = ()
+    claims: tuple[PartialObjectMetadata, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    access: RbacObjects = RbacObjects()
+    domains: tuple[Domain, ...] = ()
+    """Fabric domains that name the set as an owner."""
+
+
+class SetSnapshot(Struct, frozen=True):
+    """Everything that is known about a set at one moment; its replicas have snapshots of their own."""
+
+    workload: PodCliqueSet
+    reports: Mapping[int, ReplicaReport] = {}
+    """The latest report of each replica."""
+    access: RbacObjects | None = None
+    """None: no RBAC objects are planned."""
+    errors: tuple[LastError, ...] = ()
+    """Errors of the set itself, as of the previous pass."""
+    topology: ResolvedTopology | None = None
+    shared: ClaimObjects | None = None
+    """None: no shared claims are planned."""
+    domains: tuple[ResolvedDomain, ...] = ()
+    """The fabric domains of the set."""
+    too_many: UserError | None = None
+    """The set requests too many pods and is held: only the replicas that have reported count."""
+    surplus: tuple[Snapshot, ...] = ()
+    """Replicas above `spec.replicas`."""
+    owned_objects: OwnedObjects | None = None
+    """All of its objects, if the set is being deleted."""

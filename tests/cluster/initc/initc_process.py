@@ -23,7 +23,8 @@ from grove.kube.client.client import STRATEGIC, Client, Object
 from grove.kube.client.resource import PODS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
 from grove.kube.executor.deferred_values import DeferredValues
 from grove.local.standins.token_mounts import TokenSecret
-from grove.plan.rbac import RbacObjects, plan_rbac
+from grove.plan.rbac import plan_rbac
+from grove.plan.snapshot import RbacObjects
 from tests.cluster.operator.support.processes import seen
 from tests.plan.builders import a_set, read_set
 

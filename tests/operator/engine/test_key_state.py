@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from grove.operator.engine.key_state import KeyStates, ReplicaState, SetState
 from grove.operator.keys import DomainKey, GraphKey, ReplicaKey, SetKey
-from grove.plan.model import ReplicaSummary
-from grove.plan.podcliqueset import ReplicaReport
+from grove.plan.model import ReplicaReport, ReplicaSummary
 
 SET, REPLICA = SetKey("ns", "app"), ReplicaKey("ns", "app", 1)
 

@@ -12,8 +12,7 @@ from hypothesis import given
 
 from grove.api.naming import annotations as keys
 from grove.api.naming import labels
-from grove.plan.model import Plan
-from grove.plan.podcliqueset import ReplicaReport
+from grove.plan.model import Plan, ReplicaReport
 from tests.plan.convergence.test_properties import chances
 from tests.plan.rollout.test_properties import (
     CHANGES,

@@ -20,10 +20,10 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.plan.desired import limits
 from grove.plan.desired.expand import expand
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.model import Plan, ReplicaSummary
-from grove.plan.podcliqueset import ReplicaReport, plan_set
+from grove.plan.model import Plan, ReplicaReport, ReplicaSummary
+from grove.plan.podcliqueset import plan_set
 from grove.plan.replica import plan_replica
-from grove.plan.snapshot import Snapshot
+from grove.plan.snapshot import SetSnapshot, Snapshot
 from tests.plan.builders import a_set, read_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator, settled
@@ -185,7 +185,7 @@ def test_set_above_limit_reports_error_and_existing_counts():
     workload = read_set(sim.api.get("PodCliqueSet", "wl"))
     huge = replace(workload, spec=replace(workload.spec, replicas=HUGE))
     user_error = limits.too_many_pods(HUGE, LIMIT)
-    plan = plan_set(huge, sim.reports, sim.now, too_many=user_error)
+    plan = plan_set(SetSnapshot(huge, sim.reports, too_many=user_error), sim.now)
     (status_update,) = plan.status_updates
     assert (status_update.desired.replicas, status_update.desired.available_replicas) == (HUGE, 3)
     assert plan.errors == (user_error,)
@@ -204,7 +204,7 @@ def test_pod_limit_in_status_of_set_emits_no_event():
     reported = LastError(user_error.code, description, "2026-01-01T00:00:00Z")
     workload = read_set(a_set("a:1"))
     workload = replace(workload, status=replace(workload.status, last_errors=(reported,)))
-    plan = plan_set(workload, {}, 0.0, too_many=user_error)
+    plan = plan_set(SetSnapshot(workload, {}, too_many=user_error), 0.0)
     assert (plan.errors, plan.events) == ((user_error,), ())
 
 
@@ -219,7 +219,7 @@ def test_set_above_limit_is_still_updated():
         for index in (7, 0, 2)
     }
     user_error = limits.too_many_pods(HUGE, LIMIT)
-    (decision,) = plan_set(workload, reports, 0.0, too_many=user_error).intents
+    (decision,) = plan_set(SetSnapshot(workload, reports, too_many=user_error), 0.0).intents
     assert decision.body["status"]["updateProgress"]["currentlyUpdating"][0]["replicaIndex"] == 2
 
 

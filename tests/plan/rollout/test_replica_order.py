@@ -14,9 +14,10 @@ from grove.api.types.podcliqueset import (
     UpdateStrategyType,
 )
 from grove.plan.desired.template_hash import generation_hash
-from grove.plan.model import ReplicaSummary
-from grove.plan.podcliqueset import ReplicaReport, plan_set
+from grove.plan.model import ReplicaReport, ReplicaSummary
+from grove.plan.podcliqueset import plan_set
 from grove.plan.rollout.replica_order import UpdateMode, next_update_progress, update_mode
+from grove.plan.snapshot import SetSnapshot
 from tests.plan.builders import a_set, read_set
 
 NOW, THEN = 1_800_000_000.0, "2026-01-01T00:00:00Z"
@@ -155,16 +156,16 @@ def test_update_mode_of_replica_1(workload, expected):
 
 def test_selected_replica_is_written_on_latest_version_only():
     reports = {0: ReplicaReport(0, summary("done")), 1: ReplicaReport(0, summary("old"))}
-    (write,) = plan_set(updating(2, 0), reports, NOW).intents
+    (write,) = plan_set(SetSnapshot(updating(2, 0), reports), NOW).intents
     assert isinstance(write, Status)
     assert write.body["metadata"] == {"resourceVersion": "7"}
     assert write.body["status"]["updateProgress"]["currentlyUpdating"][0]["replicaIndex"] == 1
-    assert plan_set(updating(2, 1), reports, NOW).intents == (), "nothing to decide"
+    assert plan_set(SetSnapshot(updating(2, 1), reports), NOW).intents == (), "nothing to decide"
 
 
 def test_update_counts_are_published_with_the_status():
     done = replace(summary("old"), cliques=2, updated_cliques=1, groups=1)
-    plan = plan_set(updating(1, 0), {0: ReplicaReport(0, done)}, NOW)
+    plan = plan_set(SetSnapshot(updating(1, 0), {0: ReplicaReport(0, done)}), NOW)
     (status_update,) = plan.status_updates
     progress = status_update.desired.update_progress
     assert plan.intents == ()
@@ -185,7 +186,7 @@ def test_update_counts_are_published_with_the_status():
 )
 def test_update_events_follow_the_write_of_the_decision(workload, words, reported):
     reports = {index: ReplicaReport(0, summary(word)) for index, word in enumerate(words.split())}
-    plan = plan_set(workload, reports, NOW)
+    plan = plan_set(SetSnapshot(workload, reports), NOW)
     assert [event.reason.value for event in plan.events] == reported
     assert {event.intent for event in plan.events} <= {intent.id for intent in plan.intents}
 
@@ -201,7 +202,9 @@ def test_template_changed_before_first_record_is_rolled_out(words, opened):
 
 def test_decision_is_written_before_it_is_published():
     workload = updating(2, 0, known=FORMER)
-    plan = plan_set(workload, {index: ReplicaReport(1, summary("old")) for index in range(2)}, NOW)
+    plan = plan_set(
+        SetSnapshot(workload, {index: ReplicaReport(1, summary("old")) for index in range(2)}), NOW
+    )
     (decision,) = plan.intents
     (status_update,) = plan.status_updates
     assert isinstance(decision, Status)
@@ -219,5 +222,5 @@ def test_hash_not_published_before_all_replicas_planned_it():
     """Otherwise the change of the template would be lost."""
     workload = replace(updating(2), status=replace(read_set(a_set("a:2")).status))
     reports = {0: ReplicaReport(1, summary("late")), 1: ReplicaReport(1, summary("done"))}
-    (status_update,) = plan_set(workload, reports, NOW).status_updates
+    (status_update,) = plan_set(SetSnapshot(workload, reports), NOW).status_updates
     assert status_update.desired.current_generation_hash == ""

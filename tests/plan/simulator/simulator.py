@@ -36,12 +36,12 @@ from grove.kube.executor.dependency_graph import DependencyGraph, IntentStep
 from grove.plan.desired.expand import expand
 from grove.plan.desired.shared_claims import KIND as CLAIM
 from grove.plan.gang.scheduler_selection import scheduler_of
-from grove.plan.model import Plan
+from grove.plan.model import Plan, ReplicaReport
 from grove.plan.ownership.ownership import keep_owned_claims
-from grove.plan.podcliqueset import ReplicaReport, plan_set
+from grove.plan.podcliqueset import plan_set
 from grove.plan.replica import plan_replica
 from grove.plan.resource_claims import plan_set_claims
-from grove.plan.snapshot import ClaimObjects, NamespacedName, Snapshot
+from grove.plan.snapshot import ClaimObjects, NamespacedName, SetSnapshot, Snapshot
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.diff import status_patch
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
@@ -241,7 +241,7 @@ class Simulator:
     def plan_set(self) -> Plan:
         """The plan for the set as a whole, from the latest reports of its replicas."""
         workload, shared = self._whole_set()
-        return plan_set(workload, self.reports, self.now, shared=shared)
+        return plan_set(SetSnapshot(workload, self.reports, shared=shared), self.now)
 
     def reconcile_all(self) -> int:
         """Reconciles every replica and the set once. Returns the number of writes."""

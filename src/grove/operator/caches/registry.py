@@ -54,7 +54,7 @@ from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.set_sizes import SetSizes
 from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
 from grove.plan.desired.shared_claims import referred_templates
-from grove.plan.rbac import RbacObjects
+from grove.plan.snapshot import RbacObjects
 from grove.schedulers.backend import ForeignKind, SchedulerObject
 from grove.topology.constraints import topology_name_of
 

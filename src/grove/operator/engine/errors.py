@@ -111,11 +111,6 @@ def unfinished(outcome: Outcome) -> frozenset[ChildRef | None]:
     )
 
 
-def unfinished_writes(outcome: Outcome) -> frozenset[str]:
-    """The ids of planned writes that are not done."""
-    return frozenset(result.intent.id for result in outcome.results if result.state is not IntentState.DONE)
-
-
 def complete_status(
     status_update: StatusUpdate, errors: PassErrors, remaining: frozenset[ChildRef | None]
 ) -> StatusUpdate:

@@ -19,8 +19,7 @@ from grove.operator.engine.events import EventIdentity
 from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.engine.status_publisher import PendingStatuses
 from grove.operator.keys import GraphKey, Key, ReplicaKey, SetKey, WorkloadKey, parent_of
-from grove.plan.model import Plan
-from grove.plan.podcliqueset import ReplicaReport
+from grove.plan.model import Plan, ReplicaReport
 
 
 class KeyState(Struct):

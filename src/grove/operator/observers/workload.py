@@ -24,10 +24,9 @@ from grove.operator.observers.fabric import FabricLookup
 from grove.operator.observers.placement import PlacementState
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
-from grove.plan.deletion import OwnedObjects
 from grove.plan.desired.limits import is_held, members
 from grove.plan.placement import NoAssigner
-from grove.plan.snapshot import Snapshot
+from grove.plan.snapshot import OwnedObjects, Snapshot
 
 
 class Observer:

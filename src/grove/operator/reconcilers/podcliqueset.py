@@ -4,9 +4,8 @@ surplus replicas and, when the set is deleted, everything."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from grove import timing
@@ -25,33 +24,14 @@ from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.replica_reports import ReplicaReports
 from grove.operator.reconcilers.scale_in import ScaleInTracker
 from grove.operator.reconcilers.slow_writes import SlowWrites
-from grove.plan.deletion import OwnedObjects, plan_deletion
+from grove.plan.deletion import plan_deletion
 from grove.plan.desired.limits import too_many_pods
-from grove.plan.model import Plan, UserError
-from grove.plan.podcliqueset import ReplicaReport, plan_set
-from grove.plan.rbac import RbacObjects
+from grove.plan.model import Plan
+from grove.plan.podcliqueset import plan_set
 from grove.plan.scale_in import plan_scale_in
-from grove.plan.snapshot import ClaimObjects, Snapshot
+from grove.plan.snapshot import SetSnapshot, Snapshot
 from grove.plan.writes.builders import reference
 from grove.plan.writes.collector import merge_writes
-from grove.topology.constraints import ResolvedTopology
-
-
-class SetSnapshot(Struct, frozen=True):
-    """Everything that is known about a set at one moment, its replicas aside."""
-
-    workload: PodCliqueSet
-    reports: Mapping[int, ReplicaReport] = {}
-    surplus: tuple[Snapshot, ...] = ()
-    """Replicas above `spec.replicas`."""
-    access: RbacObjects | None = None
-    errors: tuple[LastError, ...] = ()
-    topology: ResolvedTopology | None = None
-    shared: ClaimObjects | None = None
-    domains: Sequence[ResolvedDomain] = ()
-    too_many: UserError | None = None
-    owned_objects: OwnedObjects | None = None
-    """All of its objects, if the set is being deleted."""
 
 
 class SetReconciler(Reconciler[SetKey, SetSnapshot]):
@@ -66,7 +46,7 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
         scale_in: ScaleInTracker,
         topologies: TopologyLookup,
         slow_writes: SlowWrites,
-        domains: Callable[[PodCliqueSet], Sequence[ResolvedDomain]],
+        domains: Callable[[PodCliqueSet], tuple[ResolvedDomain, ...]],
         undecodable: Callable[[SetKey], tuple[LastError, ...]],
     ) -> None:
         self._caches, self._states, self._observer = caches, states, observer
@@ -88,17 +68,7 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
     def plan(self, snapshot: SetSnapshot, now: float) -> Plan:
         if snapshot.owned_objects is not None:
             return plan_deletion(snapshot.workload, snapshot.owned_objects, now)
-        plan = plan_set(
-            snapshot.workload,
-            snapshot.reports,
-            now,
-            snapshot.access,
-            snapshot.errors,
-            snapshot.topology,
-            snapshot.shared,
-            snapshot.domains,
-            snapshot.too_many,
-        )
+        plan = plan_set(snapshot, now)
         return _with_scale_in(plan, plan_scale_in(snapshot.surplus, now)) if snapshot.surplus else plan
 
     def about(self, snapshot: SetSnapshot) -> ObjectRef:
@@ -130,17 +100,17 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
         return SetSnapshot(
             workload,
             dict(self._reports.of(key)),
-            surplus,
-            None if terminating else self._caches.access(key),
-            (
+            access=None if terminating else self._caches.access(key),
+            errors=(
                 *self._states.of(key).errors.of_set,
                 *self._slow_writes.errors(key),
                 *self._undecodable(key),
             ),
-            self._topologies.of(workload),
-            None if terminating else self._observer.shared_claims.of_set(workload),
-            self._domains(workload),
-            too_many_pods(excess.requested, excess.limit) if excess is not None else None,
+            topology=self._topologies.of(workload),
+            shared=None if terminating else self._observer.shared_claims.of_set(workload),
+            domains=self._domains(workload),
+            too_many=too_many_pods(excess.requested, excess.limit) if excess is not None else None,
+            surplus=surplus,
         )
 
     async def _surplus_replicas(self, key: SetKey) -> tuple[Snapshot, ...]:

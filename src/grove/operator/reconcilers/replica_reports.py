@@ -12,8 +12,7 @@ from grove.api.types.common import LastError
 from grove.operator.engine.errors import ChildRef, PassErrors
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import ReplicaKey, SetKey, parent_of
-from grove.plan.model import ReplicaSummary
-from grove.plan.podcliqueset import ReplicaReport
+from grove.plan.model import ReplicaReport, ReplicaSummary
 from grove.plan.timestamps import rfc3339
 
 

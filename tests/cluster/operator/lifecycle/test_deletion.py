@@ -15,7 +15,8 @@ from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import IntentState
 from grove.operator.keys import SetKey
 from grove.operator.observers.workload import Observer
-from grove.plan.deletion import OwnedObjects, plan_deletion
+from grove.plan.deletion import plan_deletion
+from grove.plan.snapshot import OwnedObjects
 from tests.cluster.operator.scenarios.deletion import empty
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import PARTS, SETS
