@@ -257,3 +257,35 @@ def test_deleted_set_leaves_no_record():
 
     run = run_in_virtual_time(scenario())
     assert len(run.controller.engine.states) == 0
+
+
+def test_status_is_published_although_plan_has_no_effect():
+    """Another writer removes the Service again and again: its creation succeeds, and the status is true."""
+
+    async def scenario() -> ControllerRun:
+        run = ControllerRun(lambda request, body: None)
+        run.caches.services.apply_reply = lambda found: None  # type: ignore[method-assign]
+        await run.work(30)
+        return run
+
+    run = run_in_virtual_time(scenario())
+    assert 2 < len(run.transport.sent("create", "services")) < 20, "with back-off"
+    assert [body for body in run.transport.sent("patch", "podcliques.grove.io") if "status" in body]
+
+
+def test_force_deleted_pod_is_replaced_without_backoff():
+    """The pod left the cache without having terminated: it is looked up, not found, and replaced at once."""
+
+    async def scenario() -> tuple[ControllerRun, int]:
+        run = ControllerRun(lambda request, body: None)
+        await run.work(5)
+        lost = next(iter(run.caches.pods))
+        run.transport.api.delete("Pod", lost.metadata.name)
+        run.transport.requests.clear()
+        run.caches.pods.apply_event("DELETED", lost)
+        await run.work(0.02)
+        return run, len(run.transport.sent("create", "pods"))
+
+    run, created = run_in_virtual_time(scenario())
+    assert [request.verb for request, _ in run.transport.requests][:1] == ["patch"]
+    assert created == 1

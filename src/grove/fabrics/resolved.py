@@ -32,7 +32,7 @@ class DomainReport(Struct, frozen=True, gc=False):
     busy: str = ""
     """The message about the holders of the channels that its pods wait for."""
     failure: LastError | None = None
-    """Why it could not be created."""
+    """Why it could not be created or changed."""
 
 
 class ResolvedDomain(Struct, frozen=True):

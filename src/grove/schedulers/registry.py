@@ -55,7 +55,7 @@ class SchedulerBackends(Struct, frozen=True):
 
 def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) -> SchedulerBackends:
     """The backends that a configuration lists. Raises ConfigurationError with all problems at once. A backend
-    of another package whose factory raises is not a problem here: only the sets that use it wait."""
+    of another package that cannot be used is not a problem here: only the sets that use it wait."""
     factories = {**(others or {}), **_BUILT_IN}
     created: dict[str, SchedulerBackend] = {}
     problems: list[str] = []
@@ -73,10 +73,9 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
                 problems.append(f"{place}.config: {error}")
                 continue
             backend = UnavailableBackend(profile.name, f"{type(error).__name__}: {error}")
-        if isinstance(backend, SchedulerBackend):
-            created[profile.name] = backend
-        else:
-            problems.append(f"{place}.name: the scheduler backend {profile.name} is {_no_subclass(backend)}")
+        if not isinstance(backend, SchedulerBackend):
+            backend = UnavailableBackend(profile.name, f"it is {_no_subclass(backend)}")
+        created[profile.name] = backend
     if problems:
         raise ConfigurationError(tuple(problems))
     lenient = {

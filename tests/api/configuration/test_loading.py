@@ -195,6 +195,10 @@ def test_unknown_keys_are_found_at_every_depth():
         "scheduler.profiles[0].nmae",
     ]
     assert list(loading.unknown_keys(None)) == []
+    empty = {"limts": None, "server": {"webhoks": None}}
+    assert list(loading.unknown_keys(empty)) == ["limts", "server.webhoks"], (
+        "all lines below are commented out"
+    )
 
 
 def test_key_without_value_gets_its_default():

@@ -54,7 +54,7 @@ async def test_gang_keeps_its_scheduler_after_default_changes(world: World) -> N
         await world.patch(SETS, "w", {"spec": {"replicas": 2}})
         await world.until(lambda: len(world.pods(gang="w-1")) == 2, "a replica created after the change")
         assert schedulers(world, "w-1") == {"kai-scheduler"}
-        assert world.names(POD_GROUPS) == ["w-1"]
+        await world.until(lambda: world.names(POD_GROUPS) == ["w-1"], "its PodGroup")
         assert schedulers(world, "w-0") == {"default-scheduler"}
 
 

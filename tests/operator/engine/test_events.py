@@ -112,3 +112,20 @@ def test_event_of_status_follows_its_write(state: IntentState, emitted: int) -> 
     updates = [StatusUpdate(target, 0, 1, events=(lasting("lost"),)), StatusUpdate(GANG, 0, 1)]
     outcome = Outcome((result(Status(target, {}), state), result(Status(GANG, {}))))
     assert len(list(events_of_statuses(updates, outcome))) == emitted
+
+
+def test_event_of_clique_that_was_not_created_is_on_the_set():
+    """An orphaned pod is deleted while the PodClique of its name cannot be created."""
+    clique = Create(Target("grove.io/v1alpha1", "PodClique", "wl-1-a", "ns"), {})
+    delete = replace(DELETE, regarding=replace(CLIQUE, uid=uid_of(clique)))
+    outcome = Outcome((result(clique, SKIPPED), result(delete)))
+    (record,) = events_of_writes(Plan(events=(pod_deleted(delete),)), outcome, SET)
+    assert record.regarding == SET
+
+
+def test_planned_failure_event_has_the_error_in_its_note():
+    planned = PlannedEvent(SET, "Failed", "Failed to create it", intent=CREATE.id, on_failure=True)
+    done, failed = (Outcome((result(CREATE, state),)) for state in (DONE, FAILED))
+    assert list(events_of_writes(Plan(events=(planned,)), done, None)) == []
+    notes = [record.note for record in events_of_writes(Plan(events=(planned,)), failed, None)]
+    assert notes[0] == "Failed to create it: no"

@@ -33,6 +33,6 @@ def test_dropped_replica_takes_its_report():
 def test_replica_without_set_leaves_no_record():
     """A pod whose set is gone: its replica has a record for one pass."""
     states = KeyStates()
-    states.of(REPLICA).deleted_pods.add("p")
+    states.of(REPLICA).deleted_pods = {"p"}
     states.drop(REPLICA)
     assert len(states) == 0

@@ -49,3 +49,11 @@ def test_objects_with_selector_labels_are_not_patched(outcome, why):
 def test_rbac_object_without_labels_is_deleted(kind):
     (delete,) = relabel_existing(existing_object({}, kind=kind))
     assert (delete.id, delete.uid) == (f"delete {kind} default/p", "u")
+
+
+def test_object_without_our_labels_is_left_alone():
+    """Of a DynamoGraphDeployment, which may use objects of other owners: their labels are not ours."""
+    intent = Create(Target("v1", "Role", "p", "default"), {"metadata": {"name": "p", "labels": {"a": "b"}}})
+    existing = Object(ObjectMeta(name="p", uid="u", labels={labels.MANAGED_BY: "Helm"}))
+    outcome = Outcome((Result(intent, IntentState.FOUND, "p", "u", existing=existing),))
+    assert relabel_existing(outcome) == []

@@ -46,10 +46,11 @@ def test_failed_create_is_reported_on_each_consumer():
 def test_failed_delete_is_reported_and_failed_patch_is_not():
     unneeded = domain_snapshot("inference-0", found=managed_domain("inference-0", AUTO))
     (delete,), (patch,) = writes(unneeded, Delete), writes(unneeded, Patch)
-    in_conflict = domain_snapshot("inference-0", AUTO)
-    (event,) = failure_events(in_conflict, delete)
+    assert failure_events(unneeded, delete) == (), "no set to report it on"
+    owned = replace(unneeded, former_owners=(AUTO,))
+    (event,) = failure_events(owned, delete)
     assert (event.reason, event.note) == (
         "ComputeDomainDeleteFailed",
         "Could not delete ComputeDomain inference-0",
     )
-    assert failure_events(in_conflict, patch) == ()
+    assert failure_events(owned, patch) == ()

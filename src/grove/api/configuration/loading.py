@@ -53,9 +53,8 @@ def check(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
 
 def unknown_keys(document: object) -> Iterator[str]:
     """Every key that this version does not know: of another version, or misspelled."""
-    return (
-        each.path for each in _errors(_without_empty_keys(document)) if each.problem is ErrorType.FORBIDDEN
-    )
+    value = {} if document is None else document
+    return (each.path for each in _errors(value) if each.problem is ErrorType.FORBIDDEN)
 
 
 class _FileReader(StructReader):

@@ -36,11 +36,11 @@ class WriteProblem(NamedTuple):
 class WriteState(Struct):
     """What is remembered about the writes of one key."""
 
-    unknown: tuple[UnknownWrite, ...] = ()
+    unknown_writes: tuple[UnknownWrite, ...] = ()
     """Writes that got no answer and may have taken effect."""
-    slow: frozenset[WriteClass] = frozenset()
+    slow_writes: frozenset[WriteClass] = frozenset()
     """Classes of writes that are reported as slow."""
-    timed_out: bool = False
+    write_timed_out: bool = False
     """Whether a write of the current pass got no answer."""
 
 
@@ -69,19 +69,19 @@ class KeyedExecutor(Generic[K]):
         outcome = await self._executor.execute(intents, _Progress(key, self))
         state = self._state_of(key)
         if outcome.unknown_writes:
-            state.unknown = (*state.unknown, *outcome.unknown_writes)
+            state.unknown_writes = (*state.unknown_writes, *outcome.unknown_writes)
             self._report(key, state)
         if any(isinstance(error, NoAnswer | UnknownOutcome) for error in outcome.errors):
-            state.timed_out = True
+            state.write_timed_out = True
         return outcome
 
     def end_pass(self, key: K) -> None:
         """A reconcile of the key has ended. If none of its writes timed out, none is slow any more."""
         state = self._state_of(key)
-        if state.slow and not state.timed_out:
-            state.slow = frozenset()
+        if state.slow_writes and not state.write_timed_out:
+            state.slow_writes = frozenset()
             self._report(key, state)
-        state.timed_out = False
+        state.write_timed_out = False
 
     def detach(self, key: K) -> None:
         """A write of the key waits for the server: free the key's worker."""
@@ -91,17 +91,17 @@ class KeyedExecutor(Generic[K]):
     def mark_slow(self, key: K, write_class: WriteClass) -> None:
         """A write of the key takes long: report it."""
         state = self._state_of(key)
-        if write_class not in state.slow:
-            state.slow |= {write_class}
+        if write_class not in state.slow_writes:
+            state.slow_writes |= {write_class}
             self._report(key, state)
 
     async def verify(self, key: K) -> bool:
         """Read the objects of the key's unknown writes. False: some are still unknown, the key is requeued,
         and it must not be planned."""
         state = self._state_of(key)
-        if not state.unknown:
+        if not state.unknown_writes:
             return True
-        left = list(state.unknown)
+        left = list(state.unknown_writes)
         self.detach(key)
         try:
             while left:
@@ -113,7 +113,7 @@ class KeyedExecutor(Generic[K]):
                     break
                 del left[0]
         finally:
-            state.unknown = tuple(left)
+            state.unknown_writes = tuple(left)
             if not left:
                 self._report(key, state)
         if left:
@@ -124,16 +124,17 @@ class KeyedExecutor(Generic[K]):
     def forget(self, key: K) -> None:
         """The key does not exist any more: none of its writes is a problem."""
         state = self._state_of(key)
-        if state.unknown or state.slow:
-            state.unknown, state.slow = (), frozenset()
+        if state.unknown_writes or state.slow_writes:
+            state.unknown_writes, state.slow_writes = (), frozenset()
             self._on_problem(key, ())
 
     def _report(self, key: K, state: WriteState) -> None:
         slow_writes = [
-            WriteProblem(f"SLOW_{slow.verb.upper()}", _slow_message(slow), CAUSE) for slow in state.slow
+            WriteProblem(f"SLOW_{slow.verb.upper()}", _slow_message(slow), CAUSE)
+            for slow in state.slow_writes
         ]
         unknown: dict[WriteClass, WriteProblem] = {}
-        for write in state.unknown:
+        for write in state.unknown_writes:
             write_class = self._executor.writer.write_class(write.intent)
             message = (
                 f"it is unknown whether {write_class} took effect: "

@@ -27,7 +27,7 @@ class ApiErrorLog:
     def __init__(self) -> None:
         self._by_quota: dict[str, set[Key]] = {}
 
-    def record(self, key: Key, state: KeyState, outcome: Outcome) -> None:
+    def record(self, key: Key, state: KeyState, outcome: Outcome, code: str = "") -> None:
         """Log the errors of an outcome that were not logged before; a pass without errors clears them."""
         rejected = tuple(filter(_is_rejection, outcome.results))
         if any(map(_exceeds_quota, rejected)):
@@ -38,7 +38,7 @@ class ApiErrorLog:
             if not outcome.failed:
                 state.logged_errors = frozenset()
             return
-        errors = collect_errors(replace(outcome, results=rejected), 0)
+        errors = collect_errors(replace(outcome, results=rejected), 0, code=code)
         found = [error.description for error in errors.of_set]
         found += [error.description for each in errors.of_children.values() for error in each]
         for message in found:

@@ -33,7 +33,7 @@ from grove.operator.engine.no_effect import has_no_effect
 from grove.operator.engine.plan_thread import PlanThread, PlanThreadBusy
 from grove.operator.engine.reconciler import PassResult, Reconciler
 from grove.operator.engine.relabel import relabel_existing
-from grove.operator.engine.status_publisher import StatusPublisher, status_writes
+from grove.operator.engine.status_publisher import PendingStatuses, StatusPublisher, status_writes
 from grove.operator.engine.terminating_namespaces import (
     is_in_terminating_namespace,
     record_terminating_namespace,
@@ -83,7 +83,7 @@ class Engine:
         self._executors[kind] = KeyedExecutor(
             executor or self.executor,
             self.queue,
-            lambda key: self.states.of(key).writes,
+            self.states.of,
             reconciler.record_write_problems,
             lambda key: self._publisher.defer(key, self.states.of(key).statuses),
         )
@@ -116,19 +116,19 @@ class Engine:
             return
         about = reconciler.about(snapshot)
         outcome = await self._execute(key, plan)
-        result = self._result(key, state, about, plan, outcome, now)
+        result = self._result(key, state, about, plan, outcome, now, reconciler.error_code)
         self._emit_events(state, about, plan, result)
         reconciler.record(key, snapshot, plan, result)
         no_effect = has_no_effect(key, state, plan.intents if outcome.done else ())
         times = [self._loop_time(plan.requeue_at - now)] if plan.requeue_at is not None else []
-        if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed:
+        if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed and not no_effect:
             # The replies are in the cache: the next pass computes the status from them.
-            succeeded = outcome.done and not no_effect
+            succeeded = outcome.done
             times = [self._loop_time(self.busy_delay())] if succeeded else times
         else:
             plan = reconciler.with_errors(snapshot, plan, result, now)
             published, due = await self._publish(key, state, plan.status_updates, result)
-            succeeded = published and (not outcome.failed or outcome.namespace_terminating)
+            succeeded = published and not no_effect and (not outcome.failed or outcome.namespace_terminating)
             times += due
         if record_failures(state, plan.intents, outcome):
             times.append(self._loop_time())
@@ -172,7 +172,14 @@ class Engine:
         return outcome
 
     def _result(
-        self, key: Key, state: KeyState, about: ObjectRef | None, plan: Plan, outcome: Outcome, now: float
+        self,
+        key: Key,
+        state: KeyState,
+        about: ObjectRef | None,
+        plan: Plan,
+        outcome: Outcome,
+        now: float,
+        code: str,
     ) -> PassResult:
         """Log errors and store them in the record of the key. In a terminating namespace the errors are those
         of the latest attempt."""
@@ -183,8 +190,8 @@ class Engine:
         before = state.errors, state.report
         state.report = plan.report
         if outcome.namespace_terminating or not terminating:
-            state.errors = collect_errors(outcome, now, plan.errors)
-        self.api_errors.record(key, state, _NO_WRITES if terminating else outcome)
+            state.errors = collect_errors(outcome, now, plan.errors, code)
+        self.api_errors.record(key, state, _NO_WRITES if terminating else outcome, code)
         remaining = unfinished(outcome) | ({None} if plan.partial or terminating else frozenset())
         changed = state.errors.differ_from(before[0].of_set) or state.report != before[1]
         return PassResult(outcome, state.errors, changed, remaining, terminating)
@@ -206,7 +213,9 @@ class Engine:
     ) -> tuple[bool, list[float]]:
         """Write the statuses that are due. Returns whether the writes succeeded, and when more are due."""
         busy = not self.executor.limiter.free_slots
-        due, later = self._publisher.due_updates(key, state.statuses, updates, self._loop_time(), busy=busy)
+        pending = state.statuses or PendingStatuses()
+        due, later = self._publisher.due_updates(key, pending, updates, self._loop_time(), busy=busy)
+        state.statuses = pending if later is not None or pending.message is not None else None
         if not due and later is not None:
             return True, [later]
         state.cached_plan = None

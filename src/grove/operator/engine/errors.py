@@ -33,7 +33,6 @@ _CODES_BY_KIND = {
     PodGang.KIND.name: ErrorCode.WRITE_GANG,
     "Service": ErrorCode.SYNC_SERVICE,
     "HorizontalPodAutoscaler": ErrorCode.SYNC_AUTOSCALER,
-    "ComputeDomain": ErrorCode.SYNC_COMPUTE_DOMAIN,
 }
 """The error code of a failed create or patch by kind, as in upstream's API."""
 _CLAIM_CODES = {
@@ -74,8 +73,11 @@ class PassErrors(Struct, frozen=True):
 NO_ERRORS = PassErrors()
 
 
-def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError] = ()) -> PassErrors:
-    """Assign the errors of an outcome and the errors in the plan to objects; equal errors are merged."""
+def collect_errors(
+    outcome: Outcome, now: float, user_errors: Iterable[UserError] = (), code: str = ""
+) -> PassErrors:
+    """Assign the errors of an outcome and the errors in the plan to objects; equal errors are merged. `code`
+    is that of all failed creates and patches, if the kind of key has one."""
     of_children: dict[ChildRef, dict[str, LastError]] = {}
     of_set: dict[str, LastError] = {}
     for user_error in user_errors:
@@ -92,7 +94,7 @@ def collect_errors(outcome: Outcome, now: float, user_errors: Iterable[UserError
         if _creates(result.intent, "Pod") and result.name and child:
             # The server's message names the pod: without the name, the errors of many pods are one.
             cause = cause.replace(result.name, f"{child[1]}-*")
-        error = _error(result.intent, cause, now)
+        error = _error(result.intent, cause, now, code)
         target = of_children.setdefault(child, {}) if child else of_set
         # Of many claims with the same error, the first is named.
         error_key = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
@@ -139,9 +141,10 @@ def _cause(error: Exception | None) -> str:
     return f"NameConflict: {error}" if isinstance(error, NameConflict) else str(error)
 
 
-def _error(intent: Intent, cause: str, now: float) -> LastError:
+def _error(intent: Intent, cause: str, now: float, code: str) -> LastError:
     deletes = isinstance(intent, Delete)
-    operation, code = Operation.DELETE if deletes else Operation.SYNC, _code(intent)
+    operation = Operation.DELETE if deletes else Operation.SYNC
+    code = code if code and not deletes else _code(intent)
     return LastError(code, describe(operation, code, _attempt(intent), cause), rfc3339(now))
 
 

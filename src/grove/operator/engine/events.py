@@ -63,7 +63,7 @@ def events_of_writes(plan: Plan, outcome: Outcome, about: ObjectRef | None) -> I
     resolved: dict[ObjectRef, ObjectRef] = {}
     for event in chain(_joined(happened, done), failures):
         if event.regarding not in resolved:  # once for all pods of a clique
-            resolved[event.regarding] = _resolved(event.regarding, outcome)
+            resolved[event.regarding] = _resolved(event.regarding, outcome, about)
         yield event_record(replace(event, regarding=resolved[event.regarding]))
 
 
@@ -149,8 +149,12 @@ def _failure(result: Result, about: ObjectRef | None) -> PlannedEvent | None:
     )
 
 
-def _resolved(regarding: ObjectRef, outcome: Outcome) -> ObjectRef:
-    """The object with its UID, which was not known yet if the same plan created it."""
+def _resolved(regarding: ObjectRef, outcome: Outcome, about: ObjectRef | None) -> ObjectRef:
+    """The object with its UID, which was not known yet if the same plan created it; the object of the key if
+    the plan could not create it."""
     if not isinstance(regarding.uid, DeferredValue):
         return regarding
-    return replace(regarding, uid=outcome.resolve(regarding.uid))
+    try:
+        return replace(regarding, uid=outcome.resolve(regarding.uid))
+    except KeyError:
+        return about or replace(regarding, uid="")

@@ -9,25 +9,24 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from msgspec import Struct, field
+from msgspec import field
 
 from grove.api.types.common import LastError
 from grove.api.types.pod import Pod
+from grove.fabrics.resolved import DomainReport
 from grove.kube.executor.keyed_executor import WriteProblem, WriteState
 from grove.operator.engine.errors import NO_ERRORS, PassErrors
 from grove.operator.engine.events import EventIdentity
 from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.engine.status_publisher import PendingStatuses
-from grove.operator.keys import GraphKey, Key, ReplicaKey, SetKey, WorkloadKey, parent_of
+from grove.operator.keys import DomainKey, GraphKey, Key, ReplicaKey, SetKey, WorkloadKey, parent_of
 from grove.plan.model import Plan, ReplicaReport
 
 
-class KeyState(Struct):
-    """The record of any key."""
+class KeyState(WriteState):
+    """The record of any key. Sets may have 50,000 replicas: what few keys need is None until then."""
 
-    writes: WriteState = field(default_factory=WriteState)
-    """Writes whose outcome is unknown, and slow writes."""
-    statuses: PendingStatuses = field(default_factory=PendingStatuses)
+    statuses: PendingStatuses | None = None
     """Statuses that are not written yet."""
     cached_plan: tuple[Any, Plan] | None = None
     """A plan whose statuses wait to be written, with its snapshot: valid while the snapshot is equal."""
@@ -50,11 +49,11 @@ class KeyState(Struct):
 class ReplicaState(KeyState):
     """The record of a replica."""
 
-    deleted_pods: set[str] = field(default_factory=set)
+    deleted_pods: set[str] | None = None
     """Pods whose deletion was observed and that a gang may still refer to."""
-    lost_pods: dict[str, Pod] = field(default_factory=dict)
+    lost_pods: dict[str, Pod] | None = None
     """Pods that left the cache without having terminated: they were force-deleted, or lost their labels."""
-    scheduler_message: MessageBackoff = field(default_factory=MessageBackoff)
+    scheduler_message: MessageBackoff | None = None
     """When the status of a scheduler's object was last a reason for a pass."""
 
 
@@ -84,7 +83,14 @@ class GraphState(KeyState):
     """Its SSH key pair, until the Secret is created."""
 
 
+class FabricDomainState(KeyState):
+    """The record of a fabric domain."""
+
+    report: DomainReport = DomainReport()
+
+
 _TYPES: dict[type, type[KeyState]] = {
+    DomainKey: FabricDomainState,
     ReplicaKey: ReplicaState,
     SetKey: SetState,
     GraphKey: GraphState,
@@ -107,6 +113,8 @@ class KeyStates:
     @overload
     def of(self, key: GraphKey) -> GraphState: ...
     @overload
+    def of(self, key: DomainKey) -> FabricDomainState: ...
+    @overload
     def of(self, key: Key) -> KeyState: ...
     def of(self, key: Key) -> KeyState:
         """The record of a key; a new one if it has none."""
@@ -121,6 +129,8 @@ class KeyStates:
     def find(self, key: ReplicaKey) -> ReplicaState | None: ...
     @overload
     def find(self, key: SetKey) -> SetState | None: ...
+    @overload
+    def find(self, key: DomainKey) -> FabricDomainState | None: ...
     @overload
     def find(self, key: Key) -> KeyState | None: ...
     def find(self, key: Key) -> KeyState | None:

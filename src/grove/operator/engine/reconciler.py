@@ -38,6 +38,9 @@ class PassResult(Struct, frozen=True):
 class Reconciler(Protocol[K_contra, S]):
     """Reconciles the keys of one kind. Subclass it, for the defaults of what most kinds do not need."""
 
+    error_code: str = ""
+    """The code of failed creates and patches in `lastErrors`; empty: it follows from the object's kind."""
+
     async def observe(self, key: K_contra) -> S | None:
         """Everything that the plan depends on, frozen; None if the key does not exist any more, or cannot be
         planned at present."""

@@ -29,6 +29,8 @@ def _relabel(result: Result) -> Patch | Delete | None:
     if result.state is not IntentState.FOUND or not isinstance(intent, Create):
         return None
     desired, found = intent.body["metadata"].get("labels", {}), result.existing.metadata
+    if desired.get(labels.MANAGED_BY) != labels.OPERATOR:
+        return None  # an object that no cache selects by our labels, which may have other owners
     missing = {key: desired.get(key) for key in labels.SELECTORS if found.labels.get(key) != desired.get(key)}
     if not missing:
         return None

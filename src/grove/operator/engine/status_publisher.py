@@ -113,10 +113,11 @@ class StatusPublisher(Generic[K]):
         pending.desired = ()
         self._count(pending, 0)
 
-    def defer(self, key: K, pending: PendingStatuses) -> None:
+    def defer(self, key: K, pending: PendingStatuses | None) -> None:
         """The key waits for a slow write: until its next pass, its statuses do not delay those of others."""
         self._released.discard(key)
-        self._count(pending, 0)
+        if pending is not None:
+            self._count(pending, 0)
 
     def _due(self, pending: PendingStatuses, *, in_progress: bool) -> float:
         pending_statuses = self._pending_statuses if in_progress else 0
@@ -134,9 +135,10 @@ class StatusPublisher(Generic[K]):
         """The pass over the key is over, whether it came to its statuses or not: its free slot is used up."""
         self._released.discard(key)
 
-    def forget(self, key: K, pending: PendingStatuses) -> None:
+    def forget(self, key: K, pending: PendingStatuses | None) -> None:
         """The key does not exist any more."""
-        self._clear(pending)
+        if pending is not None:
+            self._clear(pending)
         self._waiting.pop(key, None)
         self._released.discard(key)
 

@@ -172,12 +172,16 @@ class Observer:
             return
         name = found.metadata.name
         if new is not None:
-            if (state := self._states.find(key)) is not None:
+            if (state := self._states.find(key)) is not None and state.lost_pods:
                 state.lost_pods.pop(name, None)
-        elif found.metadata.deletion_timestamp is None:
-            self._states.of(key).lost_pods[name] = found
+            return
+        state = self._states.of(key)
+        if found.metadata.deletion_timestamp is None:
+            state.lost_pods = {**(state.lost_pods or {}), name: found}
+        elif state.deleted_pods is None:
+            state.deleted_pods = {name}
         else:
-            self._states.of(key).deleted_pods.add(name)
+            state.deleted_pods.add(name)
 
     def _missing_pods(
         self, key: ReplicaKey, gangs: dict[str, PodGang]
@@ -187,9 +191,10 @@ class Observer:
         if state is None or not (state.deleted_pods or state.lost_pods):
             return frozenset(), ()
         referenced = _referenced_pods(gangs)
-        state.deleted_pods &= referenced
-        state.lost_pods = {name: pod for name, pod in state.lost_pods.items() if name in referenced}
-        return frozenset(state.deleted_pods), tuple(state.lost_pods.values())
+        lost = {name: pod for name, pod in (state.lost_pods or {}).items() if name in referenced}
+        deleted = (state.deleted_pods or set()) & referenced
+        state.deleted_pods, state.lost_pods = deleted or None, lost or None
+        return frozenset(deleted), tuple(lost.values())
 
 
 def _referenced_pods(gangs: dict[str, PodGang]) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from grove.api.error_codes import ErrorCode
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.resolved import DomainReport, ResolvedDomain
 from grove.kube.executor.outcome import IntentState
@@ -22,6 +23,8 @@ from grove.plan.model import Plan
 
 class DomainReconciler(Reconciler[DomainKey, DomainSnapshot]):
     """Creates, updates and deletes domains."""
+
+    error_code = ErrorCode.SYNC_COMPUTE_DOMAIN.value
 
     def __init__(self, lookup: FabricLookup, states: KeyStates, enqueue: Callable[[Key], None]) -> None:
         self._lookup, self._states, self._enqueue = lookup, states, enqueue
@@ -51,5 +54,4 @@ class DomainReconciler(Reconciler[DomainKey, DomainSnapshot]):
         state = self._states.find(key)
         if state is None:
             return DomainReport()
-        report: DomainReport = state.report or DomainReport()
-        return replace(report, failure=next(iter(state.errors.of_set), None))
+        return replace(state.report, failure=next(iter(state.errors.of_set), None))

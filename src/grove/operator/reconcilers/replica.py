@@ -63,7 +63,7 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
     def is_large(self, key: ReplicaKey) -> bool:
         """Whether the replica has many pods, or should have."""
         workload = self._caches.sets.get(key.namespace, key.set_name)
-        if workload is None:
+        if workload is None or workload.metadata.deletion_timestamp or key.replica >= workload.spec.replicas:
             return False
         sizes = self._caches.sizes
         if sizes.requested(workload) > timing.LARGE_PLAN and sizes.excess(workload) is None:
@@ -111,10 +111,12 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
         if not snapshot.lost_pods:
             return
         state = self._states.of(key)
-        for result in outcome.results:
-            if result.state is IntentState.CONFLICT and result.name in state.lost_pods:
-                del state.lost_pods[result.name]
-                state.deleted_pods.add(result.name)
+        gone = {result.name for result in outcome.results if result.state is IntentState.CONFLICT}
+        gone &= state.lost_pods.keys() if state.lost_pods else set()
+        state.lost_pods = {name: pod for name, pod in (state.lost_pods or {}).items() if name not in gone}
+        state.deleted_pods = (state.deleted_pods or set()) | gone
+        if not outcome.failed:
+            self._enqueue(key)  # now that they are known, the replica is planned at once
 
 
 def _is_surplus(snapshot: Snapshot) -> bool:

@@ -86,7 +86,7 @@ class TopologyReconciler(Reconciler[TopologyKey, TopologySnapshot]):
             for each in result.outcome.results
             if each.state is IntentState.FAILED
         }
-        if not errors:
+        if not errors or snapshot.topology is None:
             return plan
         failed = tuple(
             replace(each, error=errors.get(kind.api_version, ""))

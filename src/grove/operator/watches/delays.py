@@ -15,6 +15,7 @@ from grove.kube.cache.cache import HasMetadata
 from grove.operator.caches.predicates import metadata_changed
 from grove.operator.caches.registry import Caches
 from grove.operator.engine.key_state import KeyStates
+from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.keys import ReplicaKey
 from grove.schedulers.backend import SchedulerObject
 
@@ -52,7 +53,8 @@ class ReplicaDelays:
         """None if spec or metadata changed; a back-off if only the status did, which may change often."""
         if old is None or new is None or old.spec != new.spec or metadata_changed(old, new):
             return self.of_object(old, new, key)
-        now, backoff = asyncio.get_running_loop().time(), self._states.of(key).scheduler_message
+        now, state = asyncio.get_running_loop().time(), self._states.of(key)
+        backoff = state.scheduler_message = state.scheduler_message or MessageBackoff()
         if (due := backoff.due_at(now)) <= now:
             backoff.record(now)
         return due - now

@@ -105,12 +105,15 @@ def _warnings(
 
 
 def failure_events(snapshot: DomainSnapshot, intent: Intent) -> tuple[PlannedEvent, ...]:
-    """The events of a write of a domain that fails, one for each set that requires it. They are emitted on
-    each attempt, and attempts become rare by back-off."""
+    """The events of a write of a domain that fails: on each set that requires it, or that no longer does if
+    the domain cannot be deleted. They are emitted on each attempt, and attempts become rare by back-off."""
     kind, name = snapshot.provider.api.name, snapshot.name
     if isinstance(intent, Delete):
         reason, note = EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}"
-        events = _warnings(snapshot, snapshot.consumers, reason, note)
+        events = tuple(
+            domain_event(snapshot, workload, reason, note, warning=True)
+            for workload in snapshot.former_owners
+        )
     elif isinstance(intent, Create):
         events = tuple(
             domain_event(

@@ -98,7 +98,7 @@ def _condition(domains: Sequence[ResolvedDomain], summaries: Sequence[ComputeDom
                 state, found[0].provider, _names(found), _listed([one.template for one in found])
             )
             return conditions.new_condition(type_, False, reason, message)
-    if failed := [domain for domain in domains if domain.report.failure is not None]:
+    if failed := [one for one in domains if one.found is None and one.report.failure is not None]:
         message = f"{_names(failed)} could not be created: {failures(failed)[0].description}"
         return conditions.new_condition(type_, False, Reason.CREATE_FAILED, message)
     waiting = [one for one in summaries if one.phase in (DomainPhase.MISSING, DomainPhase.PENDING)]
