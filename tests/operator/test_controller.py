@@ -262,8 +262,14 @@ def test_deleted_set_leaves_no_record():
 def test_status_is_published_although_plan_has_no_effect():
     """Another writer removes the Service again and again: its creation succeeds, and the status is true."""
 
+    def accept(request: Request, body: Body) -> Response | None:
+        if (request.verb, request.resource) != ("create", "services"):
+            return None
+        stored = {**body, "metadata": {**body["metadata"], "uid": "s", "resourceVersion": "1"}}
+        return Response(201, {}, msgspec.json.encode(stored))
+
     async def scenario() -> ControllerRun:
-        run = ControllerRun(lambda request, body: None)
+        run = ControllerRun(accept)
         run.caches.services.apply_reply = lambda found: None  # type: ignore[method-assign]
         await run.work(30)
         return run
