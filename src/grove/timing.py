@@ -58,6 +58,7 @@ SCHEDULER_MESSAGE_FIRST_PAUSE = 2.0  # most gangs are scheduled by then, and the
 SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with other numbers
 SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 UNDECODABLE_ERRORS_PER_SET = 8  # the status of a set has room for 16
+NAMES_SHOWN = 3  # cliques, replicas, domains or nodes in one message, unless another limit is named
 DELETED_GANGS_NAMED = 10  # in the event about gangs that are deleted together
 TOPOLOGY_USERS_NAMED = 20  # sets in the status of a topology
 LEVEL_EXAMPLES = 3  # split domains in the status of a topology level
@@ -162,7 +163,6 @@ PODS_IN_ANY_GANG = 4_000  # that a PodGang can always name, however long their n
 
 # Fabric
 UNSCHEDULABLE_WAIT = 60.0  # of pods, before the holders of channels are reported
-FABRIC_NAMES_SHOWN = 3  # domains, templates, holders or nodes in one message
 NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 
 # Admission

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from grove import timing
+from grove.api.formats.name_list import name_list
 from grove.fabrics.provider import FabricDomainProvider
 
 
@@ -32,12 +33,7 @@ def coverage_problem(found: ChannelCoverage, provider: FabricDomainProvider) -> 
     """A message that names the nodes without a channel; empty if there are none."""
     if not found.without_channel:
         return ""
-    more = (
-        f" and {len(found.without_channel) - timing.NODES_WITHOUT_CHANNEL_NAMED} more"
-        if len(found.without_channel) > timing.NODES_WITHOUT_CHANNEL_NAMED
-        else ""
-    )
-    named = ", ".join(found.without_channel[: timing.NODES_WITHOUT_CHANNEL_NAMED]) + more
+    named = name_list(found.without_channel, timing.NODES_WITHOUT_CHANNEL_NAMED)
     return (
         f"{len(found.without_channel)} of {found.accelerated} nodes with accelerators of {provider.vendor} "
         f"have no channel and cannot be in a {provider.api.name}: {named}"

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from grove.api.conditions import ConditionType
 from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason
+from grove.api.formats.name_list import name_list
 from grove.api.intents import Intent
 from grove.api.naming import labels, well_known
 from grove.api.types.common import LastError
@@ -161,8 +162,7 @@ def _unconfigured_scheduler_errors(
         if report.summary.unconfigured_scheduler:
             by_scheduler.setdefault(report.summary.unconfigured_scheduler, []).append(str(index))
     for scheduler, replicas in by_scheduler.items():
-        rest = f" and {len(replicas) - 3} more" if len(replicas) > 3 else ""
-        which = f"replica{'s' if len(replicas) > 1 else ''} {', '.join(replicas[:3])}{rest}"
+        which = f"replica{'s' if len(replicas) > 1 else ''} {name_list(replicas)}"
         message = f"{which}: {unconfigured_message(scheduler, workload)}"
         code = ErrorCode.SYNC_POD_GROUP
         yield LastError(code, describe(Operation.SYNC, code, message), rfc3339(now))

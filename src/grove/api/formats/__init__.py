@@ -1,1 +1,1 @@
-"""Text formats of Kubernetes: durations, quantities and timestamps."""
+"""Text formats: durations, quantities and timestamps of Kubernetes; lists of names in messages."""

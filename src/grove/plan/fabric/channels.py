@@ -7,10 +7,9 @@ is free there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from grove import timing
 from grove.api.formats import timestamps
+from grove.api.formats.name_list import name_list
 from grove.api.types.pod import Pod
 from grove.plan.desired.expand import Gang
 from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
@@ -42,32 +41,21 @@ def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, fl
         return "", due if now < due else now + timing.UNSCHEDULABLE_WAIT
     kind, count = snapshot.provider.api.name, len(snapshot.unschedulable)
     pods = "1 pod" if count == 1 else f"{count} pods"
-    named = "; ".join(
-        _holder_text(kind, holder, snapshot.namespace)
-        for holder in snapshot.holders[: timing.FABRIC_NAMES_SHOWN]
-    )
+    holders = [_holder_text(kind, holder, snapshot.namespace) for holder in snapshot.holders]
     message = (
         f"{pods} of {kind} {snapshot.name} found no node for {timing.UNSCHEDULABLE_WAIT:g} s, and a node has "
-        f"one channel: {named}{_more(snapshot.holders)}"
+        f"one channel: {name_list(holders, separator='; ')}"
     )
     return message, now + timing.UNSCHEDULABLE_WAIT
 
 
 def _holder_text(kind: str, holder: ChannelHolder, namespace: str) -> str:
     """Names of objects in other namespaces are not disclosed; an administrator finds them by the nodes."""
-    nodes = ", ".join(holder.nodes[: timing.FABRIC_NAMES_SHOWN]) + _more(holder.nodes)
+    nodes = name_list(holder.nodes)
     if holder.namespace != namespace:
         return f"a {kind} of another namespace holds {nodes}"
     owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
     return f"{kind} {holder.namespace}/{holder.name}{owners} holds {nodes}"
-
-
-def _more(listed: Sequence[object]) -> str:
-    return (
-        f" and {len(listed) - timing.FABRIC_NAMES_SHOWN} more"
-        if len(listed) > timing.FABRIC_NAMES_SHOWN
-        else ""
-    )
 
 
 def channel_shortage(gang: Gang) -> str:

@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from grove import timing
 from grove.api.conditions import ComputeDomainsReason as Reason
 from grove.api.conditions import ConditionType
+from grove.api.formats.name_list import name_list
 from grove.api.meta import Condition
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import ComputeDomainSummary, PodCliqueSet, PodCliqueSetStatus
@@ -95,7 +95,7 @@ def _condition(domains: Sequence[ResolvedDomain], summaries: Sequence[ComputeDom
     for state, reason in _ERROR_STATES:
         if found := [domain for domain in domains if domain.state is state]:
             message = state_message(
-                state, found[0].provider, _names(found), _listed([one.template for one in found])
+                state, found[0].provider, _names(found), name_list([one.template for one in found])
             )
             return conditions.new_condition(type_, False, reason, message)
     if failed := [one for one in domains if one.found is None and one.report.failure is not None]:
@@ -135,13 +135,4 @@ def _joined(*message: str) -> str:
 
 
 def _names(named: Sequence[ResolvedDomain] | Sequence[ComputeDomainSummary]) -> str:
-    return _listed([one.name for one in named])
-
-
-def _listed(listed: Sequence[str]) -> str:
-    more = (
-        f" and {len(listed) - timing.FABRIC_NAMES_SHOWN} more"
-        if len(listed) > timing.FABRIC_NAMES_SHOWN
-        else ""
-    )
-    return ", ".join(listed[: timing.FABRIC_NAMES_SHOWN]) + more
+    return name_list([one.name for one in named])

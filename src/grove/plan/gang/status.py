@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType, GangReason
+from grove.api.formats.name_list import name_list
 from grove.api.meta import Condition
 from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
 from grove.plan.cliques.health import CliqueHealth
@@ -79,5 +80,4 @@ def _scheduled_condition(waiting: list[str], message: str, channel_shortage: str
 def _too_few_pods_message(what: str, names: list[str]) -> str:
     if not names:
         return f"Every clique has the pods that it needs {what}"
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"Too few pods {what} in {shown}"
+    return f"Too few pods {what} in {name_list(names)}"
