@@ -47,7 +47,7 @@ def events(
     status = PodCliqueStatus(scheduled_replicas=before)
     found = PodClique(metadata=META, spec=spec, status=status)
     desired = PodCliqueStatus(scheduled_replicas=after, update_progress=own)
-    return lost_scheduling_events(found, desired, lambda: restarted, of_group)
+    return lost_scheduling_events(found, desired, restarted, of_group)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_lost_scheduling_is_reported_on_clique_or_group():
     spec = PodCliqueScalingGroupSpec(clique_names=("a",), replicas=1)
     status = PodCliqueScalingGroupStatus(scheduled_replicas=1)
     group = PodCliqueScalingGroup(metadata=META, spec=spec, status=status)
-    (event,) = lost_scheduling_events(group, PodCliqueScalingGroupStatus(), lambda: False)
+    (event,) = lost_scheduling_events(group, PodCliqueScalingGroupStatus(), False)
     assert (event.regarding.kind, event.reporter) == (
         "PodCliqueScalingGroup",
         "podcliquescalinggroup-controller",

@@ -12,6 +12,7 @@ from grove.dynamo.api.status import RestartStatus
 from grove.dynamo.graph import Graph, GraphComponent
 from grove.dynamo.render.addressing import Role
 from grove.dynamo.snapshot import GraphSnapshot, clique_or_group_of
+from grove.plan.rollout.progress import is_in_progress
 
 
 def restart_ids(graph: Graph, snapshot: GraphSnapshot) -> dict[str, str]:
@@ -77,12 +78,7 @@ def _done(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> b
     workload, clique_or_group = snapshot.workload, clique_or_group_of(graph, component, snapshot)
     if workload is None or clique_or_group is None:
         return False
-    progress = workload.status.update_progress
-    if workload.status.observed_generation != workload.metadata.generation or (
-        progress is not None and progress.update_ended_at is None
-    ):
+    status = workload.status
+    if status.observed_generation != workload.metadata.generation or is_in_progress(status.update_progress):
         return False
-    return (
-        clique_or_group.status.current_pod_clique_set_generation_hash
-        == workload.status.current_generation_hash
-    )
+    return clique_or_group.status.current_pod_clique_set_generation_hash == status.current_generation_hash

@@ -15,6 +15,7 @@ from grove.api.types.podcliquescalinggroup import (
     PodCliqueScalingGroupUpdateProgress,
     ReplicasSelectedToUpdate,
 )
+from grove.api.types.podcliqueset import PodCliqueSetUpdateProgress
 from grove.plan.rollout.replica_order import UpdateMode
 from grove.plan.rollout.units import Name, UpdateDecision, UpdateUnit
 from grove.plan.timestamps import rfc3339
@@ -39,6 +40,11 @@ class UpdatesInProgress(Struct, frozen=True, gc=False):
 
     cliques: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+
+
+def is_in_progress(progress: CliqueProgress | GroupProgress | PodCliqueSetUpdateProgress | None) -> bool:
+    """Whether an update has started and has not ended."""
+    return progress is not None and progress.update_ended_at is None
 
 
 def resume_progress(target: UpdateTarget, known: P | None, new_progress: P, same: bool) -> P | None:

@@ -17,6 +17,7 @@ from grove.api.meta import Condition
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetUpdateProgress, UpdateStrategyType
 from grove.plan.conditions import update_in_progress
 from grove.plan.model import PlannedEvent, ReplicaSummary
+from grove.plan.rollout.progress import is_in_progress
 from grove.plan.writes.builders import reference, write_status
 
 
@@ -55,11 +56,10 @@ def update_events(
 
 def update_condition(workload: PodCliqueSet, summaries: Sequence[ReplicaSummary]) -> Condition:
     """The condition `UpdateInProgress` of a set."""
-    progress = workload.status.update_progress
     rolling = sum(summary.updating for summary in summaries)
     stalled = sum(summary.stalled for summary in summaries)
     overdue = f"{stalled} of {rolling} cliques and groups that are being updated exceeded progressDeadline"
-    under_way = rolling > 0 or (progress is not None and progress.update_ended_at is None)
+    under_way = rolling > 0 or is_in_progress(workload.status.update_progress)
     return update_in_progress(under_way, overdue if stalled else "")
 
 

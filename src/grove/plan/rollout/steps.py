@@ -24,21 +24,21 @@ from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Group
 from grove.plan.members import pod_state
 from grove.plan.rollout.budget import max_unavailable, surplus_pods, surplus_replicas, terminating_until
-from grove.plan.rollout.deadline import progress_deadline
 from grove.plan.rollout.progress import (
     CliqueProgress,
     GroupProgress,
     P,
     UpdateTarget,
     close_or_reopen,
+    is_in_progress,
     record_selection,
     replaced_units,
     resume_progress,
 )
 from grove.plan.rollout.replica_order import UpdateMode
-from grove.plan.rollout.unit_state import pods_as_units, replicas_as_units
+from grove.plan.rollout.unit_state import outdated, pods_as_units, replicas_as_units
 from grove.plan.rollout.units import Name, UpdateDecision, select_units
-from grove.plan.timestamps import rfc3339
+from grove.plan.timestamps import rfc3339, seconds, timestamp
 
 
 class RolloutStep(Struct, Generic[P], frozen=True):
@@ -62,7 +62,7 @@ class RolloutStep(Struct, Generic[P], frozen=True):
 
     @property
     def running(self) -> bool:
-        return self.progress is not None and self.progress.update_ended_at is None
+        return is_in_progress(self.progress)
 
 
 def plan_clique_step(
@@ -161,7 +161,7 @@ def _step(
 ) -> RolloutStep[P]:
     if target.mode is not UpdateMode.ROLLING:
         return RolloutStep(progress)
-    deadline = progress_deadline(progress, cliques, rolling_update)
+    deadline = _progress_deadline(progress, cliques, rolling_update)
     overdue = deadline is not None and target.now >= deadline
     times = [terminating_until(pod, target.now) for clique in cliques for pod in clique.pods]
     times += surplus_until
@@ -176,3 +176,25 @@ def _step(
         overdue=overdue,
         requeue_at=min((when for when in times if when), default=None),
     )
+
+
+def _progress_deadline(
+    progress: CliqueProgress | GroupProgress,
+    cliques: Sequence[CliqueState],
+    rolling_update: RollingUpdate | None,
+) -> float | None:
+    """`progressDeadline` after the latest progress of an update; None if it has ended or has no deadline."""
+    deadline = rolling_update.progress_deadline if rolling_update is not None else None
+    if deadline is None or progress.update_ended_at is not None:
+        return None
+    return _latest_progress(progress, cliques) + seconds(deadline)
+
+
+def _latest_progress(progress: CliqueProgress | GroupProgress, cliques: Sequence[CliqueState]) -> float:
+    """When a pod of the new template was last created or became ready, by the timestamps of the pods."""
+    latest = timestamp(progress.update_started_at)
+    for clique in cliques:
+        for pod in clique.pods:
+            if not outdated(clique, pod):
+                latest = max(latest, timestamp(pod.metadata.creation_timestamp), pod_state.ready_since(pod))
+    return latest

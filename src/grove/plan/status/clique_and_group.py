@@ -24,7 +24,9 @@ from grove.plan.conditions import (
     merge_conditions,
     new_condition,
     update_in_progress,
+    without,
 )
+from grove.plan.rollout.progress import is_in_progress
 from grove.plan.termination.history import RestartState, has_been_scheduled
 from grove.plan.timestamps import timestamp
 
@@ -59,7 +61,7 @@ def clique_status(
     now: float,
 ) -> PodCliqueStatus:
     """Returns the status of a PodClique."""
-    updating = progress is not None and progress.update_ended_at is None
+    updating = is_in_progress(progress)
     was_updated = view.updated and not updating
     conditions = (
         *_clique_conditions(view, updating),
@@ -140,7 +142,7 @@ def group_status(
     now: float,
 ) -> PodCliqueScalingGroupStatus:
     """Returns the status of a PodCliqueScalingGroup."""
-    updating = progress is not None and progress.update_ended_at is None
+    updating = is_in_progress(progress)
     before, wanted = group.status, health.wanted
     conditions = _group_conditions(before.conditions, _group_breach(health, updating), restart, now)
     return replace(
@@ -186,9 +188,7 @@ def _group_conditions(
             ConditionType.GANG_TERMINATION_IN_PROGRESS, True, GroupReason.GANG_TERMINATION_ACTIVE, message
         )
         return merge_conditions(conditions, (active,), now)
-    return tuple(
-        condition for condition in conditions if condition.type != ConditionType.GANG_TERMINATION_IN_PROGRESS
-    )
+    return without(conditions, ConditionType.GANG_TERMINATION_IN_PROGRESS)
 
 
 def _group_breach(health: GroupHealth, updating: bool) -> Condition:

@@ -5,8 +5,6 @@ the set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
-from operator import not_
 
 from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
 from grove.plan.desired.expand import Clique, ReplicaLayout
@@ -90,7 +88,7 @@ class _StatusUpdates:
                 events = lost_scheduling_events(
                     found,
                     status,
-                    partial(self._is_restart_pending, clique),
+                    self._is_restart_pending(clique),
                     step_of_group.progress if step_of_group else None,
                 )
                 yield _status_update(found, found.status, status, events)
@@ -112,10 +110,7 @@ class _StatusUpdates:
                     self._now,
                 )
                 yield _status_update(
-                    found,
-                    found.status,
-                    status,
-                    lost_scheduling_events(found, status, partial(not_, scheduled)),
+                    found, found.status, status, lost_scheduling_events(found, status, not scheduled)
                 )
 
     def _is_restart_pending(self, clique: Clique) -> bool:
