@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.intents import uid_of
 from grove.api.types.podclique import PodClique
 from grove.plan.autoscaling import plan_autoscalers
 from grove.plan.cliques.force_delete import force_deletes
@@ -40,6 +39,7 @@ from grove.plan.status.summary import replica_summary, status_updates
 from grove.plan.termination.decision import TerminationDecision, decide_terminations
 from grove.plan.termination.effects import TerminationEffects, exhausted_messages, plan_effects
 from grove.plan.termination.history import TerminationHistory
+from grove.plan.timestamps import earliest
 from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.events import pod_deleted
 
@@ -107,8 +107,11 @@ def _plan_existing(
             *domain_errors(snapshot.workload, layout.cliques),
             *(limits.errors(snapshot) if held is not None else ()),
         ),
-        requeue_at=_earliest(
-            rollout.requeue_at, members.decision.requeue_at, force_delete_at, _requeue_at(cliques)
+        requeue_at=earliest(
+            rollout.requeue_at,
+            members.decision.requeue_at,
+            force_delete_at,
+            *(clique.membership.requeue_at for clique in cliques.values()),
         ),
         report=_summary(
             snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler
@@ -148,7 +151,7 @@ def _plan_members(
     planner = MembershipPlanner(snapshot, pods_by_clique, now)
 
     def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
-        return planner.decide_members(clique, _uid(snapshot, repair, clique.name), replaced)
+        return planner.decide_members(clique, repair.parent(PodClique.KIND, clique.name)[0], replaced)
 
     states = {clique.name: decide_members(clique) for clique in layout.cliques}
     rollout, history = RolloutPlanner(snapshot, writes, decide_members), TerminationHistory(snapshot)
@@ -177,20 +180,3 @@ def _layout(snapshot: Snapshot, held: limits.Present | None) -> ReplicaLayout:
     groups = {name: group.spec.replicas for name, group in snapshot.groups.items()}
     cliques = {name: clique.spec.replicas for name, clique in snapshot.cliques.items()}
     return expand(snapshot.workload, snapshot.index, groups, cliques, snapshot.domains, held)
-
-
-def _uid(snapshot: Snapshot, repair: ObjectRepair, clique: str) -> str:
-    if (found := snapshot.cliques.get(clique)) is not None:
-        return found.metadata.uid
-    created = repair.created(PodClique.KIND, clique)
-    assert created is not None
-    return uid_of(created)
-
-
-def _requeue_at(cliques: Mapping[str, CliqueState]) -> float | None:
-    times = [clique.membership.requeue_at for clique in cliques.values()]
-    return min((time for time in times if time is not None), default=None)
-
-
-def _earliest(*times: float | None) -> float | None:
-    return min((time for time in times if time is not None), default=None)

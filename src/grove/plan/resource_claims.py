@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, ObjectRef, Patch, uid_of
+from grove.api.intents import Create, Delete, ObjectRef, Patch
 from grove.api.naming import labels
 from grove.api.types.kind import Kind
 from grove.api.types.kubernetes_objects import PartialObjectMetadata
@@ -38,7 +38,6 @@ from grove.plan.writes.builders import (
     confirm,
     create,
     delete_pod,
-    reference,
     target_of_kind,
 )
 from grove.plan.writes.collector import WriteCollector
@@ -115,15 +114,12 @@ class ClaimPlanner:
         """The clique or group that owns a claim, and the ids of the creates that must come before it."""
         if owner is None:
             return None, ()
-        created = self._repair.created(_kind(owner), owner.name)
-        if created is None:
-            return reference(self._object(owner)), ()
-        return child_reference(self._workload, _kind(owner), owner.name, uid_of(created)), (created.id,)
+        return self._repair.parent(_kind(owner), owner.name)
 
     def _owner_references(self, owner: ObjectRef | None) -> list[Body]:
         if owner is None:
             return objects.set_owner_reference(self._workload)
-        return objects.controller_reference(owner.api_version, owner.kind, owner.name, owner.uid)
+        return objects.controller_reference(owner)
 
     def _object(self, owner: Clique | Group) -> PodClique | PodCliqueScalingGroup:
         parts = self._snapshot.cliques if isinstance(owner, Clique) else self._snapshot.groups

@@ -28,3 +28,8 @@ def seconds(duration: str) -> float:
 def timestamp(text: str | None) -> float:
     """Parses a time of the API into seconds since 1970; 0 for none."""
     return timestamps.parse(text).timestamp() if text else 0.0
+
+
+def earliest(*times: float | None) -> float | None:
+    """The earliest of the times; None if all are None."""
+    return min((time for time in times if time is not None), default=None)

@@ -10,7 +10,7 @@ from grove.api.types.podclique import PodClique
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.engine.events import events_of_statuses, events_of_writes, lasting_events
 from grove.plan.model import Plan, PlannedEvent, StatusUpdate
-from grove.plan.writes.events import deleted, pod_created, pod_deleted
+from grove.plan.writes.events import deleted, pod_deleted, pod_events
 
 SET = ObjectRef("grove.io/v1alpha1", "PodCliqueSet", "wl", "ns", "s")
 CLIQUE = ObjectRef("grove.io/v1alpha1", "PodClique", "wl-1-a", "ns", "c")
@@ -38,7 +38,7 @@ def result(intent: Intent, state: IntentState = DONE) -> Result:
     ],
 )
 def test_replacement_is_one_event_if_both_writes_succeed(created, removed, emitted):
-    plan = Plan(events=(pod_deleted(DELETE, CREATE), pod_created(CREATE, DELETE)))
+    plan = Plan(events=tuple(pod_events({0: CREATE}, {0: [DELETE]})))
     outcome = Outcome((result(CREATE, created), result(DELETE, removed)))
     records = list(events_of_writes(plan, outcome, SET))
     assert [record.note for record in records] == emitted

@@ -26,6 +26,7 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.termination.decision import TerminationDecision, decide_terminations, next_restart
 from grove.plan.termination.history import TerminationHistory, TerminationRecord, to_annotation
 from grove.plan.timestamps import rfc3339
+from grove.plan.writes.builders import reference
 from tests.plan.builders import NAMESPACE, a_set, read_set
 
 NOW = 1_800_000_000.0
@@ -67,7 +68,7 @@ class Replica:
         counts = PodCounts(wanted.replicas, ready, wanted.replicas, unhealthy=wanted.replicas - ready)
         status = PodCliqueStatus(conditions=conditions(NOW - self.down.get(wanted.name, 0.0)))
         found = PodClique(metadata=meta(wanted.name), spec=wanted.template.spec, status=status)
-        return CliqueState(wanted, found, "uid", Membership(()), CliqueHealth(wanted, counts))
+        return CliqueState(wanted, found, reference(found), Membership(()), CliqueHealth(wanted, counts))
 
     def record(self, gang: str, **records: TerminationRecord) -> None:
         """The gang has these records, by unit, with `_` for `-`."""

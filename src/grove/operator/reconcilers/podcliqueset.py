@@ -30,6 +30,7 @@ from grove.plan.model import Plan
 from grove.plan.podcliqueset import plan_set
 from grove.plan.scale_in import plan_scale_in
 from grove.plan.snapshot import SetSnapshot, Snapshot
+from grove.plan.timestamps import earliest
 from grove.plan.writes.builders import reference
 from grove.plan.writes.collector import merge_writes
 
@@ -126,10 +127,9 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
 
 
 def _with_scale_in(plan: Plan, scale_in: Plan) -> Plan:
-    times = [at for at in (plan.requeue_at, scale_in.requeue_at) if at is not None]
     return replace(
         plan,
         intents=merge_writes((plan.intents, scale_in.intents)),
         events=(*plan.events, *scale_in.events),
-        requeue_at=min(times, default=None),
+        requeue_at=earliest(plan.requeue_at, scale_in.requeue_at),
     )

@@ -12,13 +12,11 @@ from msgspec.structs import replace
 
 from grove.api.intents import Delete
 from grove.api.naming import annotations as keys
-from grove.api.types.pod import Pod
-from grove.api.types.podclique import PodClique
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.cliques.state import CliqueState
 from grove.plan.members import pod_state
 from grove.plan.timestamps import seconds, timestamp
-from grove.plan.writes.builders import child_reference, delete_pod
+from grove.plan.writes.builders import delete_pod
 
 
 def force_deletes(
@@ -35,13 +33,12 @@ def force_deletes(
         for pod in clique.pods
         if pod_state.terminating(pod)
     ]
-    deletes = [_force_delete(workload, clique, pod) for when, pod, clique in due if when <= now]
+    deletes = [
+        replace(delete_pod(pod, clique=clique.ref), grace_seconds=0)
+        for when, pod, clique in due
+        if when <= now
+    ]
     return deletes, min((when for when, _, _ in due if when > now), default=None)
-
-
-def _force_delete(workload: PodCliqueSet, clique: CliqueState, pod: Pod) -> Delete:
-    regarding = child_reference(workload, PodClique.KIND, clique.wanted.name, clique.uid)
-    return replace(delete_pod(pod, clique=regarding), grace_seconds=0)
 
 
 def _force_delete_after(workload: PodCliqueSet) -> float | None:

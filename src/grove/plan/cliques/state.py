@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from grove.api.intents import ObjectRef
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podgang import PodGang
@@ -23,8 +24,9 @@ class CliqueState(Struct, frozen=True):
 
     wanted: Clique
     found: PodClique | None
-    uid: str
-    """The UID of the PodClique; a deferred value if the same plan creates it."""
+    ref: ObjectRef
+    """The PodClique: owner of its pods, object of their events and errors. Its UID is a deferred value if the
+    same plan creates it."""
     membership: Membership
     view: CliqueHealth
     pods: tuple[Pod, ...] = ()
@@ -55,14 +57,16 @@ class MembershipPlanner:
             for group in gang.spec.pod_groups
         }
 
-    def decide_members(self, clique: Clique, uid: str, replaced: frozenset[str] = frozenset()) -> CliqueState:
-        """Decides the members of a clique and counts its pods. Members whose names are in `replaced` get a
-        successor."""
+    def decide_members(
+        self, clique: Clique, ref: ObjectRef, replaced: frozenset[str] = frozenset()
+    ) -> CliqueState:
+        """Decides the members of a clique, whose PodClique is `ref`, and counts its pods. Members whose names
+        are in `replaced` get a successor."""
         found = self._snapshot.cliques.get(clique.name)
-        pods = self._pods_by_clique.of(clique.name, uid)
+        pods = self._pods_by_clique.of(clique.name, ref.uid)
         observed = ObservedMembers(
             clique=clique.name,
-            uid=uid,
+            uid=ref.uid,
             gang_version=_gang_version(self._snapshot.gangs.get(clique.gang), found),
             references=self._references.get((clique.gang, clique.name), ()),
             pods=pods,
@@ -77,7 +81,7 @@ class MembershipPlanner:
         upstream_hash = upstream_template_hash(self._snapshot.workload, found, clique)
         was_updated = found is not None and found.status.current_pod_template_hash == clique.template_hash
         view = CliqueHealth(clique, count_pods(staying, clique.template_hash, upstream_hash), was_updated)
-        return CliqueState(clique, found, uid, membership, view, pods, upstream_hash)
+        return CliqueState(clique, found, ref, membership, view, pods, upstream_hash)
 
 
 def _gang_version(gang: PodGang | None, clique: PodClique | None) -> str:

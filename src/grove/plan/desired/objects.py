@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from grove.api.intents import ObjectRef
 from grove.api.meta import ObjectMeta
 from grove.api.naming import annotations as keys
 from grove.api.naming import labels, names
@@ -41,15 +42,15 @@ def _scheduler_named_in(pod_spec: bytes) -> str:
     return read_template(msgspec.Raw(pod_spec)).scheduler_name
 
 
-def controller_reference(api_version: str, kind: str, name: str, uid: str) -> list[Body]:
+def controller_reference(owner: ObjectRef) -> list[Body]:
     """A controller reference, the only owner of objects that the operator creates."""
-    reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    reference = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
     return [{**reference, "controller": True, "blockOwnerDeletion": True}]
 
 
 def set_owner_reference(workload: PodCliqueSet) -> list[Body]:
-    kind = PodCliqueSet.KIND
-    return controller_reference(kind.api_version, kind.name, workload.metadata.name, workload.metadata.uid)
+    kind, meta = PodCliqueSet.KIND, workload.metadata
+    return controller_reference(ObjectRef(kind.api_version, kind.name, meta.name, meta.namespace, meta.uid))
 
 
 def metadata(

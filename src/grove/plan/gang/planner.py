@@ -18,7 +18,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, Intent, ObjectRef, Patch, uid_of
+from grove.api.intents import Create, Delete, Intent, Patch, uid_of
 from grove.api.types.podclique import PodClique
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects
@@ -27,7 +27,6 @@ from grove.plan.desired.initcontainer import with_init_container
 from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
 from grove.plan.fabric.replica_domains import waits_for_domain
-from grove.plan.gang.pod_events import DeletesByIndex, pod_events
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
@@ -40,8 +39,9 @@ from grove.plan.rbac import token_secret
 from grove.plan.resource_claims import ClaimPlanner
 from grove.plan.scale_in import count_owners
 from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import child_reference, create, delete_pod, patch_pod_metadata
+from grove.plan.writes.builders import create, delete_pod, patch_pod_metadata
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.events import DeletesByIndex, pod_events
 from grove.schedulers.backend import with_pod_additions
 
 DeletesByClique = Mapping[str, DeletesByIndex]
@@ -72,11 +72,6 @@ class GangPlanner:
         """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
             self._by_gang.setdefault(clique.wanted.gang, []).append(clique)
-        self._references = {
-            name: child_reference(snapshot.workload, PodClique.KIND, name, clique.uid)
-            for name, clique in cliques.items()
-        }
-        """By the name of the clique: the object of the events and errors of its pods."""
 
     def plan(self, gang: Gang) -> None:
         """Plans all writes of a gang and its pods. A gang of which some pods could not be created is not
@@ -92,10 +87,7 @@ class GangPlanner:
         body = self._repair.gang_body(gang, self._scheduler, references, annotations)
         write = self._repair.plan_gang(gang, body)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))
-        deletes = {
-            clique.wanted.name: _delete_pods(clique, self._references[clique.wanted.name])
-            for clique in self._by_gang.get(gang.name, ())
-        }
+        deletes = {clique.wanted.name: _delete_pods(clique) for clique in self._by_gang.get(gang.name, ())}
         pod_writes = self._pod_writes(gang, body, gated, deletes)
         gate_removals = [] if gated else self._gate_removals(gang, deletes)
         fences = self._fences(gang)
@@ -209,9 +201,8 @@ class GangPlanner:
             body = with_pod_additions(pod(workload, wanted, member, spec, object_labels, owners), additions)
             predecessors = _ids(deletes, member.index)
             first = (*after, *self._claims.writes_before_pod(wanted, member), *predecessors)
-            return create(body, first, regarding)
+            return create(body, first, clique.ref)
 
-        regarding = self._references[wanted.name]
         return {member.index: create_pod(member) for member in ready_to_create}
 
     def _pod_spec(self, wanted: Clique, gated: bool) -> objects.Body:
@@ -247,10 +238,8 @@ class GangPlanner:
 
     def _owners(self, clique: CliqueState) -> tuple[list[objects.Body], tuple[str, ...]]:
         """The owner references to a clique, and the id of its create if it is created in this plan."""
-        kind = PodClique.KIND
-        created = self._repair.created(kind, clique.wanted.name)
-        owners = objects.controller_reference(kind.api_version, kind.name, clique.wanted.name, clique.uid)
-        return owners, (created.id,) if created else ()
+        created = self._repair.created(PodClique.KIND, clique.wanted.name)
+        return objects.controller_reference(clique.ref), (created.id,) if created else ()
 
     def _gate_removals(self, gang: Gang, deletes: DeletesByClique) -> list[Patch]:
         gate_removals: list[Patch] = []
@@ -265,11 +254,11 @@ class GangPlanner:
         return gate_removals
 
 
-def _delete_pods(clique: CliqueState, regarding: ObjectRef) -> DeletesByIndex:
+def _delete_pods(clique: CliqueState) -> DeletesByIndex:
     """The deletes of pods that are no longer members of a clique, by the index of the pod."""
     deletes: dict[int | None, list[Delete]] = {}
     for removed in clique.membership.to_delete:
-        deletes.setdefault(pod_state.index_of(removed), []).append(delete_pod(removed, clique=regarding))
+        deletes.setdefault(pod_state.index_of(removed), []).append(delete_pod(removed, clique=clique.ref))
     return deletes
 
 

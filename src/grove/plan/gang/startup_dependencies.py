@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grove.api.error_codes import ErrorCode
-from grove.api.intents import ObjectRef
 from grove.api.naming.well_known import OperatorEnv
 from grove.api.types.podclique import PodClique
 from grove.plan.desired.expand import Clique, ReplicaLayout
@@ -49,11 +48,6 @@ class StartupDependencies:
             "pods with a startup order need an image for their init container: "
             f"set {OperatorEnv.INIT_IMAGE} on the operator"
         )
-        return tuple(
-            UserError(ErrorCode.INIT_IMAGE_MISSING, message, self._reference(clique))
-            for clique in cliques
-            if self.parents_of(clique)
-        )
-
-    def _reference(self, clique: Clique) -> ObjectRef:
-        return child_reference(self._snapshot.workload, PodClique.KIND, clique.name)
+        waiting = (clique.name for clique in cliques if self.parents_of(clique))
+        references = (child_reference(self._snapshot.workload, PodClique.KIND, name) for name in waiting)
+        return tuple(UserError(ErrorCode.INIT_IMAGE_MISSING, message, reference) for reference in references)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Intent, Patch, uid_of
+from grove.api.intents import Create, Intent, ObjectRef, Patch, uid_of
 from grove.api.meta import ObjectMeta
 from grove.api.types.kind import Kind
 from grove.api.types.kubernetes_objects import Service
@@ -36,7 +36,7 @@ from grove.plan.ownership.upstream_adoption import (
     without_legacy_finalizers,
 )
 from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import create, patch_if_unchanged, target_of_kind
+from grove.plan.writes.builders import child_reference, create, patch_if_unchanged, reference, target_of_kind
 from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.diff import merge_patch
 
@@ -59,6 +59,14 @@ class ObjectRepair:
     def created(self, kind: Kind, name: str) -> Create | None:
         """The create of a group or a clique, if this plan creates it."""
         return self._creates.get((kind.name, name))
+
+    def parent(self, kind: Kind, name: str) -> tuple[ObjectRef, tuple[str, ...]]:
+        """A group or a clique. If this plan creates it, its UID is deferred, and the id of its create has to
+        precede the writes of what it owns."""
+        if created := self.created(kind, name):
+            return child_reference(self._workload, kind, name, uid_of(created)), (created.id,)
+        found = self._snapshot.cliques if kind is PodClique.KIND else self._snapshot.groups
+        return reference(found[name]), ()
 
     def _create(self, kind: Kind, metadata: Body, spec: Body, after: tuple[str, ...]) -> Create:
         intent = create(objects.grove_object(kind, metadata, spec), after)
@@ -185,13 +193,8 @@ class ObjectRepair:
         """The owner references of a clique, and the ids of the creates that must come before it."""
         if wanted.group is None:
             return objects.set_owner_reference(self._workload), ()
-        kind, name = PodCliqueScalingGroup.KIND, wanted.group.name
-        if created := self.created(kind, name):
-            return objects.controller_reference(kind.api_version, kind.name, name, uid_of(created)), (
-                created.id,
-            )
-        uid = self._snapshot.groups[name].metadata.uid
-        return objects.controller_reference(kind.api_version, kind.name, name, uid), ()
+        group, after = self.parent(PodCliqueScalingGroup.KIND, wanted.group.name)
+        return objects.controller_reference(group), after
 
 
 def _was_created_before(snapshot: Snapshot) -> bool:

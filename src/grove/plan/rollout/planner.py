@@ -22,6 +22,7 @@ from grove.plan.rollout.progress import CliqueProgress, GroupProgress, UpdatesIn
 from grove.plan.rollout.replica_order import UpdateMode, is_update_complete, update_mode
 from grove.plan.rollout.steps import RolloutStep, plan_clique_step, plan_group_step
 from grove.plan.snapshot import Snapshot
+from grove.plan.timestamps import earliest
 from grove.plan.writes.builders import confirm_pod, write_status
 from grove.plan.writes.collector import WriteCollector
 
@@ -80,7 +81,7 @@ class RolloutPlanner:
 
     @property
     def requeue_at(self) -> float | None:
-        return min((step.requeue_at for step in self._steps if step.requeue_at is not None), default=None)
+        return earliest(*(step.requeue_at for step in self._steps))
 
     @property
     def _steps(self) -> list[AnyRolloutStep]:

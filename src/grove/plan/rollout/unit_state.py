@@ -38,7 +38,7 @@ def _pod_as_unit(
     pod = member.pod
     ready = pod is not None and pod_state.alive(pod) and pod_state.ready(pod)
     replaced_by_update = not ready and any(
-        is_successor(clique.uid, clique.wanted.name, member, name) for name in replaced_earlier
+        is_successor(clique.ref.uid, clique.wanted.name, member, name) for name in replaced_earlier
     )
     return UpdateUnit(
         member.name,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
 from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import Create, Delete, ObjectRef
 from grove.api.types.podclique import PodClique
@@ -9,6 +13,8 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podgang import PodGang
 from grove.plan.model import PlannedEvent
 
+DeletesByIndex = Mapping[int | None, Sequence[Delete]]
+"""The deletes of pods of a clique, by the index of the pod; at least one for each."""
 _DELETED = {
     PodClique.KIND.name: EventReason.CLIQUE_DELETED,
     PodCliqueScalingGroup.KIND.name: EventReason.GROUP_DELETED,
@@ -23,28 +29,27 @@ def deleted(regarding: ObjectRef, deletion: Delete, *, together: bool = False) -
     return PlannedEvent(regarding, _DELETED[kind], note, intent=deletion.id, together=together)
 
 
-def pod_created(creation: Create, predecessor: Delete | None = None) -> PlannedEvent:
-    """The event of a pod that is created, on its clique. If its predecessor is deleted in the same plan, that
-    is part of the event."""
-    assert creation.regarding is not None
-    note = f"Created pod {creation.target.name}"
-    if predecessor is not None:
-        note += f" in place of {predecessor.target.name}"
-    reporter = EventReporter.CLIQUE.value
-    return PlannedEvent(
-        creation.regarding, EventReason.POD_CREATED, note, intent=creation.id, reporter=reporter
-    )
+def pod_events(creates: Mapping[int, Create], deletes: DeletesByIndex) -> Iterator[PlannedEvent]:
+    """The events of the pods of a clique that are created and deleted, by the index of the pod. A pod that is
+    created in place of a deleted one has one event for both, if both writes succeed."""
+    for index, create in creates.items():
+        predecessors = deletes.get(index)
+        instead = f" in place of {predecessors[-1].target.name}" if predecessors else ""
+        yield _pod_event(create, EventReason.POD_CREATED, f"Created pod {create.target.name}{instead}")
+    for pod_index, of_index in deletes.items():
+        successor = creates.get(pod_index) if pod_index is not None else None
+        yield from map(pod_deleted, of_index[:-1])
+        yield pod_deleted(of_index[-1], successor)
 
 
 def pod_deleted(deletion: Delete, successor: Create | None = None) -> PlannedEvent:
-    """The event of a pod that is deleted, on its clique. If its successor is created as well, the event of
-    the successor says both."""
-    assert deletion.regarding is not None
-    return PlannedEvent(
-        deletion.regarding,
-        EventReason.POD_DELETED,
-        f"Deleted pod {deletion.target.name}",
-        intent=deletion.id,
-        unless=successor.id if successor is not None else "",
-        reporter=EventReporter.CLIQUE.value,
-    )
+    """The event of a pod that is deleted. If its successor is created as well, the event of the successor
+    says both."""
+    event = _pod_event(deletion, EventReason.POD_DELETED, f"Deleted pod {deletion.target.name}")
+    return replace(event, unless=successor.id) if successor is not None else event
+
+
+def _pod_event(write: Create | Delete, reason: EventReason, note: str) -> PlannedEvent:
+    """The event of the write of a pod, on its clique."""
+    assert write.regarding is not None
+    return PlannedEvent(write.regarding, reason, note, intent=write.id, reporter=EventReporter.CLIQUE.value)
