@@ -5,7 +5,6 @@ from __future__ import annotations
 from grove.api.error_codes import ErrorCode
 from grove.api.intents import ObjectRef
 from grove.api.naming.annotations import SHARED_WITH_NAMESPACES
-from grove.api.types.common import ResourceSharing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.desired.shared_claims import SharedClaim, crosses_namespaces
 from grove.plan.model import UserError
@@ -21,24 +20,20 @@ CLAIMS_NOT_VISIBLE = UserError(
 def missing_template_error(
     workload: PodCliqueSet, claim: SharedClaim, known: ClaimObjects, owner: ObjectRef | None
 ) -> UserError:
-    """An error with the same message for every replica, so that it is reported once."""
+    """An error with the same message for every replica, so that it is reported once. The message does not
+    disclose whether a template in another namespace exists."""
+    source, own = claim.source, workload.metadata.namespace
     part = "the set" if claim.owner is None else claim.owner.template.name
-    return UserError(claim.code, _missing_template_message(workload, claim.source, part, known), owner)
-
-
-def _missing_template_message(
-    workload: PodCliqueSet, source: ResourceSharing, part: str, known: ClaimObjects
-) -> str:
-    """The message does not disclose whether a template in another namespace exists."""
-    own = workload.metadata.namespace
     template = f"ResourceClaimTemplate {source.namespace or own}/{source.name}"
     reference = f"which resourceSharing of {part} refers to"
     if crosses_namespaces(workload, source):
         remedy = f"create it, or add {own} to its annotation {SHARED_WITH_NAMESPACES}"
-        return f"{template}, {reference}, does not exist or is not shared with namespace {own}: {remedy}"
-    if reason := known.undecodable.get((own, source.name)):
-        return f"cannot decode {template}, {reference} ({reason}): replace it"
-    return f"there is no {template}, {reference}: create it"
+        message = f"{template}, {reference}, does not exist or is not shared with namespace {own}: {remedy}"
+    elif reason := known.undecodable.get((own, source.name)):
+        message = f"cannot decode {template}, {reference} ({reason}): replace it"
+    else:
+        message = f"there is no {template}, {reference}: create it"
+    return UserError(claim.code, message, owner)
 
 
 def claim_in_use_error(clique: ObjectRef, claim: str) -> UserError:

@@ -60,7 +60,7 @@ def split_fabric_events(
         f"{snapshot.provider.api.name} {snapshot.name} is split over {len(partitions)} partitions "
         f"({', '.join(partitions)}): a topology constraint keeps its pods in one"
     )
-    return _warnings(snapshot, consumers, EventReason.FABRIC_SPLIT, message)
+    return warning_events(snapshot, consumers, EventReason.FABRIC_SPLIT, message)
 
 
 def conflict_events(
@@ -81,24 +81,10 @@ def conflict_events(
     )
 
 
-def terminating_events(
-    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer]
-) -> tuple[PlannedEvent, ...]:
-    """Warns that a domain is being deleted while it is needed."""
-    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
-    return _warnings(snapshot, consumers, EventReason.COMPUTE_DOMAIN_TERMINATING, message)
-
-
-def busy_events(
-    snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer], message: str
-) -> tuple[PlannedEvent, ...]:
-    """Warns that other domains hold the channels that pods wait for; none without a message."""
-    return _warnings(snapshot, consumers, EventReason.IMEX_CHANNEL_BUSY, message) if message else ()
-
-
-def _warnings(
+def warning_events(
     snapshot: DomainSnapshot, consumers: Sequence[DomainConsumer], reason: EventReason, note: str
 ) -> tuple[PlannedEvent, ...]:
+    """A warning for each of the sets."""
     return tuple(
         domain_event(snapshot, consumer.workload, reason, note, warning=True) for consumer in consumers
     )

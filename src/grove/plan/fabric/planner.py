@@ -23,20 +23,19 @@ from grove.api.naming import labels, well_known
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, DomainRequest, Scope
 from grove.fabrics.requirements import Mode
-from grove.fabrics.resolved import DomainReport
+from grove.fabrics.resolved import DomainReport, DomainState
 from grove.plan.desired import objects
 from grove.plan.fabric.channels import busy_channels_message
 from grove.plan.fabric.events import (
-    busy_events,
     conflict_events,
     domain_event,
     failure_events,
     foreign_domain_events,
     split_fabric_events,
-    terminating_events,
+    warning_events,
 )
 from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
-from grove.plan.fabric.state import is_managed, mode_of
+from grove.plan.fabric.state import is_managed, mode_of, state_message
 from grove.plan.members.pod_state import controller_uid
 from grove.plan.model import Plan
 from grove.plan.writes.builders import confirm, create, target_of_kind
@@ -47,7 +46,8 @@ Body = dict[str, Any]
 def plan_domain(snapshot: DomainSnapshot, now: float) -> Plan:
     """Returns the next step for a fabric domain. It reports a `DomainReport` to the sets that require it."""
     plan, (message, requeue_at) = _step(snapshot), busy_channels_message(snapshot, now)
-    busy = busy_events(snapshot, _in_priority_order(snapshot.consumers), message)
+    waiting = _in_priority_order(snapshot.consumers) if message else ()
+    busy = warning_events(snapshot, waiting, EventReason.IMEX_CHANNEL_BUSY, message)
     failures = (event for intent in plan.intents for event in failure_events(snapshot, intent))
     return replace(
         plan,
@@ -235,7 +235,9 @@ def _plan_terminating(
     if not entitled and not snapshot.in_use:
         has_finalizer = well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers
         return Plan((_remove_finalizer(snapshot, found),) if has_finalizer else ())
-    return Plan(events=terminating_events(snapshot, consumers))
+    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
+    reason = EventReason.COMPUTE_DOMAIN_TERMINATING
+    return Plan(events=warning_events(snapshot, consumers, reason, message))
 
 
 def _remove_finalizer(snapshot: DomainSnapshot, found: Domain) -> Patch:

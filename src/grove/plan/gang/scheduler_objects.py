@@ -36,6 +36,7 @@ from grove.schedulers.backend import (
     UnsupportedGang,
 )
 
+_CODE = ErrorCode.SYNC_POD_GROUP
 _NO_ADDITIONS = PodAdditions()
 
 
@@ -128,36 +129,32 @@ class SchedulerObjects:
     def errors(self, gangs: Iterable[Gang]) -> tuple[UserError, ...]:
         """Problems that only a user can solve, reported on the cliques of the affected gangs."""
         return tuple(
-            user_error
-            for gang in gangs
-            if (error := self._error(gang.name))
-            for user_error in self._user_errors(gang, error)
+            UserError(
+                _CODE,
+                error.message,
+                child_reference(self._snapshot.workload, PodClique.KIND, clique.name),
+            )
+            for gang, error in self._failures(gangs)
+            for clique in gang.cliques
         )
 
     def events(self, gangs: Iterable[Gang]) -> Iterator[PlannedEvent]:
         """The same problems as events on the gangs, unless a clique of the gang reports them already."""
-        for gang in gangs:
-            error, found = self._error(gang.name), self._snapshot.gangs.get(gang.name)
-            if error and found and gang.cliques and not self._is_reported(gang, error):
-                reporter = EventReporter.SCHEDULER_BACKEND.value
+        reporter = EventReporter.SCHEDULER_BACKEND.value
+        for gang, error in self._failures(gangs):
+            found, user_error = self._snapshot.gangs.get(gang.name), UserError(_CODE, error.message)
+            known = (self._snapshot.cliques.get(clique.name) for clique in gang.cliques)
+            reported = any(clique and user_error.reported_in(clique.status.last_errors) for clique in known)
+            if found is not None and gang.cliques and not reported:
                 yield PlannedEvent(
                     reference(found), error.event, error.message, warning=True, reporter=reporter
                 )
 
-    def _error(self, gang: str) -> _SchedulerError | None:
-        return _SchedulerError(self._unconfigured) if self._unconfigured else self._errors.get(gang)
-
-    def _user_errors(self, gang: Gang, error: _SchedulerError) -> Iterator[UserError]:
-        for clique in gang.cliques:
-            regarding = child_reference(self._snapshot.workload, PodClique.KIND, clique.name)
-            yield UserError(ErrorCode.SYNC_POD_GROUP, error.message, regarding)
-
-    def _is_reported(self, gang: Gang, error: _SchedulerError) -> bool:
-        found = (self._snapshot.cliques.get(clique.name) for clique in gang.cliques)
-        user_error = UserError(ErrorCode.SYNC_POD_GROUP, error.message)
-        return any(
-            clique is not None and user_error.reported_in(clique.status.last_errors) for clique in found
-        )
+    def _failures(self, gangs: Iterable[Gang]) -> Iterator[tuple[Gang, _SchedulerError]]:
+        unconfigured = _SchedulerError(self._unconfigured) if self._unconfigured else None
+        for gang in gangs:
+            if error := unconfigured or self._errors.get(gang.name):
+                yield gang, error
 
     def _fail(self, gang: Body, error: _SchedulerError) -> None:
         self._errors[gang["metadata"]["name"]] = error

@@ -20,9 +20,9 @@ from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Gang, ReplicaLayout
 from grove.plan.rollout.progress import UpdatesInProgress
 from grove.plan.snapshot import Snapshot
-from grove.plan.termination.breaches import Breach, BreachFinder
+from grove.plan.termination.breaches import Breach, Breaches, find_breaches
 from grove.plan.termination.history import TerminationHistory, TerminationRecord, unit_of
-from grove.plan.timestamps import rfc3339, seconds
+from grove.plan.timestamps import earliest, rfc3339, seconds
 
 DEFAULT_DELAY = "4h0m0s"
 
@@ -69,7 +69,7 @@ class TerminationDecision(Struct, frozen=True):
 
     @property
     def requeue_at(self) -> float | None:
-        return min((unit.due_at for unit in self.waiting if unit.due_at is not None), default=None)
+        return earliest(*(unit.due_at for unit in self.waiting))
 
 
 def decide_terminations(
@@ -83,9 +83,8 @@ def decide_terminations(
     """Returns what becomes of the units of a replica."""
     if history.base not in snapshot.gangs:
         return TerminationDecision()
-    units = _breached_units(
-        snapshot, layout, BreachFinder(snapshot, cliques, history, updating, now), history, now
-    )
+    breaches = find_breaches(snapshot, layout.groups, cliques, history, updating, now)
+    units = _breached_units(snapshot, breaches, history, now)
     due = tuple(unit for unit in units if unit.due_at is not None and unit.due_at <= now)
     latest = _latest_restart(due, history, now)
     late = tuple(
@@ -110,25 +109,24 @@ def decide_terminations(
 
 
 def _breached_units(
-    snapshot: Snapshot, layout: ReplicaLayout, finder: BreachFinder, history: TerminationHistory, now: float
+    snapshot: Snapshot, found: Breaches, history: TerminationHistory, now: float
 ) -> list[BreachedUnit]:
     delay = seconds(snapshot.workload.spec.template.termination_delay or DEFAULT_DELAY)
 
-    def breached(name: str, gang: str, breaches: Sequence[Breach]) -> BreachedUnit:
+    def breached(name: str, gang: str, breaches: tuple[Breach, ...]) -> BreachedUnit:
         record = history.of_gang(gang).get(name)
         restarts, due_at = next_restart(record, min(breach.since for breach in breaches), delay)
-        return BreachedUnit(name, gang, tuple(breaches), restarts, due_at)
+        return BreachedUnit(name, gang, breaches, restarts, due_at)
 
     units: list[BreachedUnit] = []
-    if breaches := finder.of_replica(layout.groups):
-        units.append(whole := breached(history.base, history.base, breaches))
+    if found.of_replica:
+        units.append(whole := breached(history.base, history.base, found.of_replica))
         if whole.due_at is not None and whole.due_at <= now:
             return units  # with all replicas of its groups
-    for group in layout.groups:
-        for breaches in finder.of_group_replicas(group):
-            wanted = breaches[0].cliques[0].wanted
-            if wanted.gang in snapshot.gangs:
-                units.append(breached(unit_of(wanted), wanted.gang, breaches))
+    for breaches in found.of_group_replicas:
+        wanted = breaches[0].cliques[0].wanted
+        if wanted.gang in snapshot.gangs:
+            units.append(breached(unit_of(wanted), wanted.gang, breaches))
     return units
 
 

@@ -45,13 +45,13 @@ Records = Mapping[str, TerminationRecord]
 _decoder = msgspec.json.Decoder(dict[str, TerminationRecord])
 
 
-def read_records(gang: PodGang | None) -> Records:
+def read_records(gang: PodGang) -> Records:
     """The records of a gang; none if the annotation cannot be decoded."""
-    text = gang.metadata.annotations.get(keys.TERMINATIONS, "") if gang else ""
-    if too_deep(text.encode()):
+    text = gang.metadata.annotations.get(keys.TERMINATIONS, "")
+    if not text or too_deep(text.encode()):
         return {}
     try:
-        return _decoder.decode(text) if text else {}
+        return _decoder.decode(text)
     except msgspec.DecodeError:
         return {}
 
