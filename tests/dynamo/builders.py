@@ -9,7 +9,7 @@ import yaml
 from msgspec.structs import replace
 
 from grove.dynamo.context import GraphContext
-from grove.dynamo.decode.parsing import parse
+from grove.dynamo.decode.normalize import parse
 from grove.dynamo.graph import Graph
 from grove.dynamo.render import podcliqueset
 from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, snapshot_of

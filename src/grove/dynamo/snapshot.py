@@ -16,9 +16,10 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.wire import Wire
 from grove.dynamo import naming
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.api.status import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
 from grove.dynamo.context import GraphContext
-from grove.dynamo.decode.parsing import ParsedGraph, parse
+from grove.dynamo.decode.normalize import ParsedGraph, parse
 from grove.dynamo.graph import Graph, GraphComponent
 from grove.dynamo.render import auxiliary_objects
 from grove.dynamo.render.auxiliary_objects import AuxiliaryObjects
@@ -35,6 +36,8 @@ class StoredGraph(Wire, frozen=True):
     metadata: ObjectMeta
     spec: object = None
     status: GraphStatus = GraphStatus()
+    api_version: str = DynamoGraphDeployment.KIND.api_version
+    kind: str = DynamoGraphDeployment.KIND.name
 
 
 class ChildObject(Wire, frozen=True):

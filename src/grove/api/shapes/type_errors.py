@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from grove.api.field_errors import ErrorType, FieldError, forbidden, invalid, required
+from grove.api.field_errors import ErrorType, FieldError, forbidden, invalid
 
 OBJECT, LIST = "an object", "a list"
 _NAMES = {
@@ -31,14 +31,10 @@ def is_of_type(value: Any, kind: type) -> bool:
     return isinstance(value, int | float if kind is float else kind)
 
 
-def shown(value: Any) -> Any:
-    """The value as an error quotes it; objects and lists are not quoted."""
-    return "(object)" if isinstance(value, dict) else "(list)" if isinstance(value, list) else value
-
-
 def type_error(path: str, value: Any, wanted: str) -> FieldError:
-    """The error for a value of a wrong type."""
-    return required(path) if value is None else invalid(path, shown(value), f"must be {wanted}")
+    """The error for a value of a wrong type; objects and lists are not quoted."""
+    quoted = "(object)" if isinstance(value, dict) else "(list)" if isinstance(value, list) else value
+    return invalid(path, quoted, f"must be {wanted}")
 
 
 def unicode_errors(path: str, value: Any) -> Iterator[FieldError]:

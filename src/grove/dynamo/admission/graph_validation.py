@@ -20,7 +20,7 @@ from grove.dynamo.api.common import MAX_COMPONENTS
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.context import GraphContext, provider, runs_on_grove
 from grove.dynamo.decode.decoder import new_errors
-from grove.dynamo.decode.parsing import ParsedGraph, parse
+from grove.dynamo.decode.normalize import ParsedGraph, parse
 from grove.dynamo.graph import Graph
 from grove.dynamo.render import podcliqueset
 from grove.rules import syntax

@@ -7,28 +7,18 @@ from typing import Any
 
 import msgspec
 
-from grove.api.intents import Create, Delete, Intent, Patch, Target
+from grove.api.intents import Create, Delete, Intent, ObjectRef, Patch, Target
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.graph import Body, Graph
 from grove.dynamo.snapshot import ChildObject
-
-
-def owner(graph: Graph) -> Body:
-    """The owner reference to the graph."""
-    kind = DynamoGraphDeployment.KIND
-    return {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "name": graph.name,
-        "uid": graph.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+from grove.plan.desired.objects import controller_reference
 
 
 def with_owner(graph: Graph, body: Body) -> Body:
     """The object with the graph as its owner."""
-    return {**body, "metadata": {**body["metadata"], "ownerReferences": [owner(graph)]}}
+    kind = DynamoGraphDeployment.KIND
+    owner = ObjectRef(kind.api_version, kind.name, graph.name, graph.namespace, graph.uid)
+    return {**body, "metadata": {**body["metadata"], "ownerReferences": controller_reference(owner)}}
 
 
 def target(body: Body) -> Target:

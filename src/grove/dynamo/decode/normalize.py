@@ -1,14 +1,17 @@
-"""Converts both versions of a DynamoGraphDeployment to a `Graph`."""
+"""Parses a DynamoGraphDeployment, and converts both versions of it to a `Graph`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import Struct
+
 from grove.api.naming.external_keys import NVIDIA_GPU
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment, GraphSpec
 from grove.dynamo.api.v1alpha1 import AlphaResources, AlphaService, Amounts, FrontendSidecar
 from grove.dynamo.api.v1beta1 import BetaComponent
+from grove.dynamo.decode import decoder
 from grove.dynamo.graph import (
     MAIN,
     Body,
@@ -22,6 +25,19 @@ from grove.dynamo.graph import (
 _NODES = 2
 SIDECAR = "sidecar-frontend"
 """Name of the sidecar for `frontendSidecar` of v1alpha1."""
+
+
+class ParsedGraph(Struct, frozen=True):
+    """A decoded DynamoGraphDeployment and its version-independent form."""
+
+    deployment: DynamoGraphDeployment
+    graph: Graph
+
+
+def parse(body: Any) -> ParsedGraph:
+    """Parse a graph. Raises ObjectFormatError with all format errors."""
+    deployment = decoder.read(body)
+    return ParsedGraph(deployment, graph(deployment))
 
 
 def graph(found: DynamoGraphDeployment) -> Graph:

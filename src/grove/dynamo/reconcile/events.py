@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grove.api.intents import Create, Intent, ObjectRef, Patch
+from grove.api.intents import Create, Intent, Patch
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import naming
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.api.scaling_adapter import ScalingAdapter
 from grove.dynamo.api.status import LEVELS, READY, GraphStatus
 from grove.dynamo.graph import Graph, GraphComponent
 from grove.dynamo.snapshot import StoredGraph
 from grove.plan.conditions import find
 from grove.plan.model import PlannedEvent
+from grove.plan.writes.builders import reference
 
 REPORTER = "dynamographdeployment-controller"
-_KIND = DynamoGraphDeployment.KIND
 _PENDING = "TopologyConditionPending"
 _MAX_NOTE = 1000
 """Characters of a note; the API server allows 1 kB."""
@@ -57,6 +56,4 @@ def status_events(stored: StoredGraph, desired: GraphStatus) -> Iterator[Planned
 def _event(
     stored: StoredGraph, reason: str, note: str, *, warning: bool = False, intent: str = ""
 ) -> PlannedEvent:
-    meta = stored.metadata
-    regarding = ObjectRef(_KIND.api_version, _KIND.name, meta.name, meta.namespace, meta.uid)
-    return PlannedEvent(regarding, reason, note[:_MAX_NOTE], warning, intent, reporter=REPORTER)
+    return PlannedEvent(reference(stored), reason, note[:_MAX_NOTE], warning, intent, reporter=REPORTER)

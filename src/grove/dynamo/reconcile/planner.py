@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from grove.api.intents import Create, Delete, Intent, Patch, Target
-from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.intents import Create, Intent, Patch
 from grove.dynamo import keys
 from grove.dynamo.admission import graph_validation
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.backends import object_writes
 from grove.dynamo.context import provider
-from grove.dynamo.decode.parsing import ParsedGraph
+from grove.dynamo.decode.normalize import ParsedGraph
 from grove.dynamo.graph import Graph
 from grove.dynamo.reconcile import scaling
 from grove.dynamo.reconcile.events import constraint_events, scaling_events
@@ -21,30 +19,20 @@ from grove.dynamo.reconcile.status import graph_status, plan_failed, plan_reject
 from grove.dynamo.render import auxiliary_objects, gpu_claims
 from grove.dynamo.snapshot import GraphBackend, GraphSnapshot, StoredGraph
 from grove.plan.model import Plan, PlannedEvent
-
-_KIND = DynamoGraphDeployment.KIND
+from grove.plan.writes import builders
 
 
 def plan_graph(snapshot: GraphSnapshot, backends: Mapping[str, GraphBackend], now: float) -> Plan:
     """Plan one graph. A graph that is being deleted needs no plan: garbage collection deletes its objects."""
     stored, parsed = snapshot.stored, snapshot.parsed
-    if stored is None:
-        return _plan_orphan(snapshot.workload)
+    if stored is None:  # its set is deleted, sooner than Kubernetes' garbage collector does
+        return Plan((builders.delete(snapshot.workload),) if snapshot.workload is not None else ())
     if stored.metadata.deletion_timestamp is not None:
         return Plan()
     if parsed is None:
         return plan_rejected(stored, snapshot.decode_errors, now)
     graph = gpu_claims.with_claimed_gpus(parsed.graph, snapshot.context.claim_templates)
     return _plan_decoded(stored, replace(parsed, graph=graph), snapshot, backends, now)
-
-
-def _plan_orphan(workload: PodCliqueSet | None) -> Plan:
-    """Delete the set of a graph that is gone, sooner than Kubernetes' garbage collector does."""
-    if workload is None:
-        return Plan()
-    meta = workload.metadata
-    about = Target(workload.api_version, workload.kind, meta.name, meta.namespace)
-    return Plan(intents=(Delete(about, uid=meta.uid),))
 
 
 def _plan_decoded(
@@ -99,12 +87,12 @@ def _plan_graph_patch(
     """The patch of the graph itself, if any: the backend is recorded in an annotation before any other write;
     replicas follow the adapters after that, since a plan has one patch of an object."""
     if keys.PROVIDER not in graph.own_annotations:
-        about = Target(_KIND.api_version, _KIND.name, graph.name, graph.namespace)
         chosen = {keys.PROVIDER: provider(graph.own_annotations)}
-        return [Patch(about, {"metadata": {"uid": graph.uid, "annotations": chosen}})], []
+        body = {"metadata": {"uid": graph.uid, "annotations": chosen}}
+        return [Patch(builders.target(stored), body)], []
     if not (changes := scaling.replica_changes(graph, snapshot)):
         return [], []
-    patch = scaling.replicas_patch(graph, changes)
+    patch = scaling.replicas_patch(stored, changes)
     return [patch], list(scaling_events(graph, stored, changes, patch))
 
 

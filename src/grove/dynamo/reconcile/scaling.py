@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from grove.api.intents import Create, Delete, Intent, Patch, PatchType, Status, Target
+from grove.api.intents import Create, Delete, Intent, Patch, PatchType, Status
 from grove.dynamo import naming
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.api.scaling_adapter import ScalingAdapter, adapter, selector
 from grove.dynamo.backends.object_writes import target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent
-from grove.dynamo.snapshot import ChildObject, GraphSnapshot
+from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph
 from grove.plan.timestamps import rfc3339
-
-_ADAPTER, _GRAPH = ScalingAdapter.KIND, DynamoGraphDeployment.KIND
+from grove.plan.writes import builders
 
 
 def adapter_writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterator[Intent]:
@@ -45,7 +43,7 @@ def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> list[tuple[GraphCo
     return found
 
 
-def replicas_patch(graph: Graph, changes: Iterable[tuple[GraphComponent, int]]) -> Patch:
+def replicas_patch(stored: StoredGraph, changes: Iterable[tuple[GraphComponent, int]]) -> Patch:
     """The patch that copies replicas from adapters to their components."""
     operations: list[Body] = []
     for component, wanted in changes:
@@ -54,8 +52,7 @@ def replicas_patch(graph: Graph, changes: Iterable[tuple[GraphComponent, int]]) 
             # The list may have been reordered meanwhile.
             operations.append({"op": "test", "path": f"{pointer}/name", "value": component.name})
         operations.append({"op": "add", "path": f"{pointer}/replicas", "value": wanted})
-    about = Target(_GRAPH.api_version, _GRAPH.name, graph.name, graph.namespace)
-    return Patch(about, operations, type=PatchType.JSON)
+    return Patch(builders.target(stored), operations, type=PatchType.JSON)
 
 
 def _status_write(
@@ -75,7 +72,7 @@ def _wanted_replicas(component: GraphComponent, present: ChildObject) -> int:
 
 
 def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:
-    return snapshot.children.get((_ADAPTER.name, naming.child_object(graph, component)))
+    return snapshot.children.get((ScalingAdapter.KIND.name, naming.child_object(graph, component)))
 
 
 def _mapping(value: object) -> Body:

@@ -6,30 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from grove.api.intents import Target
 from grove.api.meta import Condition
 from grove.dynamo.admission.component_rules import NO_MULTINODE_BACKEND
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.api.status import READY, AppliedTopology, GraphStatus
 from grove.dynamo.graph import Graph
 from grove.dynamo.reconcile.events import status_events
 from grove.dynamo.snapshot import ComponentState, GraphBackend, GraphSnapshot, StoredGraph
 from grove.plan.conditions import merge_conditions, new_condition
 from grove.plan.model import Plan, StatusUpdate
+from grove.plan.writes.builders import target
 
 UNSUPPORTED = "UnsupportedFields"
 _FAILED = "failed_to_reconcile_the_resources"
-_KIND = DynamoGraphDeployment.KIND
 
 
 def status_update(stored: StoredGraph, desired: GraphStatus) -> StatusUpdate:
     """The update to the desired status, with its events."""
-    meta = stored.metadata
     return StatusUpdate(
-        Target(_KIND.api_version, _KIND.name, meta.name, meta.namespace),
+        target(stored),
         stored.status,
         desired,
-        resource_version=meta.resource_version,
+        resource_version=stored.metadata.resource_version,
         events=tuple(status_events(stored, desired)),
     )
 

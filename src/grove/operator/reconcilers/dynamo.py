@@ -11,7 +11,6 @@ import structlog
 
 from grove import timing
 from grove.api.intents import ObjectRef
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.backends.grove import GroveBackend
 from grove.dynamo.backends.lws import LwsBackend
 from grove.dynamo.reconcile.planner import plan_graph
@@ -28,10 +27,9 @@ from grove.operator.engine.terminating_namespaces import is_in_terminating_names
 from grove.operator.keys import GraphKey
 from grove.operator.observers.dynamo import GraphObserver
 from grove.plan.model import Plan
+from grove.plan.writes.builders import reference
 
 log = structlog.get_logger("grove.operator")
-
-_KIND = DynamoGraphDeployment.KIND
 
 
 class GraphReconciler(Reconciler[GraphKey, GraphSnapshot]):
@@ -58,10 +56,7 @@ class GraphReconciler(Reconciler[GraphKey, GraphSnapshot]):
         return with_error(plan, snapshot, message, now) if message else plan
 
     def about(self, snapshot: GraphSnapshot) -> ObjectRef | None:
-        if snapshot.stored is None:
-            return None
-        meta = snapshot.stored.metadata
-        return ObjectRef(_KIND.api_version, _KIND.name, meta.name, meta.namespace, meta.uid)
+        return reference(snapshot.stored) if snapshot.stored is not None else None
 
 
 async def serve(add: Callable[[], None], client: Client, graph_caches: GraphCaches) -> None:
