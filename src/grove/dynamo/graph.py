@@ -18,6 +18,11 @@ PLANNER = "planner"
 MAIN = "main"
 
 
+def mapping(value: object) -> Body:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 class CompilationCacheMount(Struct, frozen=True):
     """A PersistentVolumeClaim that keeps the output of compilers."""
 

@@ -27,7 +27,7 @@ from grove.plan.desired.expand import ReplicaLayout
 from grove.plan.desired.objects import Body
 from grove.plan.ownership.repair import ObjectRepair, object_patch
 from grove.plan.snapshot import Snapshot
-from grove.plan.writes.builders import create, target_of_kind
+from grove.plan.writes.builders import create, delete_of_kind, target_of_kind
 from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.diff import merge_patch
 
@@ -71,7 +71,7 @@ def plan_autoscalers(
 
 
 def delete_autoscaler(found: HorizontalPodAutoscaler, after: tuple[str, ...] = ()) -> Delete:
-    return Delete(target_of_kind(API_VERSION, KIND, found), uid=found.metadata.uid, after=after)
+    return delete_of_kind(API_VERSION, KIND, found, after)
 
 
 def _wanted(layout: ReplicaLayout) -> Iterator[Autoscaler]:

@@ -43,6 +43,7 @@ from grove.plan.writes.builders import (
     GroveObject,
     confirm,
     delete,
+    delete_of_kind,
     delete_pod,
     patch_if_unchanged,
     reference,
@@ -115,34 +116,35 @@ def _target(found: _Other) -> Target:
 def _pods(uid: str, owned_objects: OwnedObjects) -> list[Pod]:
     """The pods of the set. They are deleted first because they hold GPUs and the other objects hold nothing:
     every request for those would slow down the termination of pods. The other objects follow when the pods
-    are gone, or after `POD_TERMINATION_WAIT`."""
-    groups = _owned_by({uid}, owned_objects.groups)
-    cliques = _owned_by({uid, *(group.metadata.uid for group in groups)}, owned_objects.cliques)
-    uids = {clique.metadata.uid for clique in cliques}
-    return [pod for pod in owned_objects.pods if is_owned_pod(pod, uids)]
+    are gone, or after `timing.SCALE_IN_POD_WAIT`."""
+    cliques = _owned_uids({uid, *_owned_uids({uid}, owned_objects.groups)}, owned_objects.cliques)
+    return [pod for pod in owned_objects.pods if is_owned_pod(pod, cliques)]
 
 
 def _other_deletions(uid: str, owned_objects: OwnedObjects) -> list[Delete]:
-    groups = list(_owned_by({uid}, owned_objects.groups))
-    cliques = list(_owned_by({uid, *(group.metadata.uid for group in groups)}, owned_objects.cliques))
-    parts: Iterable[GroveObject] = chain[GroveObject](cliques, groups, _owned_by({uid}, owned_objects.gangs))
-    services = (
-        service for service in _owned_by({uid}, owned_objects.services) if not _is_terminating(service)
+    groups = {uid, *_owned_uids({uid}, owned_objects.groups)}
+    cliques = {*groups, *_owned_uids(groups, owned_objects.cliques)}
+    parts = chain[GroveObject](
+        _to_delete(groups, owned_objects.cliques),
+        _to_delete({uid}, owned_objects.groups),
+        _to_delete({uid}, owned_objects.gangs),
     )
-    scalers = (found for found in _owned_by({uid}, owned_objects.autoscalers) if not _is_terminating(found))
-    owners = {uid, *(group.metadata.uid for group in groups), *(clique.metadata.uid for clique in cliques)}
-    claims = (claim for claim in _owned_by(owners, owned_objects.claims) if not _is_terminating(claim))
     return [
-        *map(delete_claim, claims),
-        *(delete(part) for part in parts if not _is_terminating(part)),
-        *(Delete(target_of_kind("v1", "Service", found), uid=found.metadata.uid) for found in services),
-        *map(delete_autoscaler, scalers),
+        *map(delete_claim, _to_delete(cliques, owned_objects.claims)),
+        *map(delete, parts),
+        *(delete_of_kind("v1", "Service", found) for found in _to_delete({uid}, owned_objects.services)),
+        *map(delete_autoscaler, _to_delete({uid}, owned_objects.autoscalers)),
         *delete_rbac(uid, owned_objects.access),
     ]
 
 
-def _owned_by(parents: set[str], parts: Iterable[T]) -> Iterator[T]:
-    return (part for part in parts if is_owned(part, parents))
+def _owned_uids(parents: set[str], parts: Iterable[CachedObject]) -> set[str]:
+    return {part.metadata.uid for part in parts if is_owned(part, parents)}
+
+
+def _to_delete(parents: set[str], parts: Iterable[T]) -> Iterator[T]:
+    """The objects of these parents that are not terminating."""
+    return (part for part in parts if is_owned(part, parents) and not _is_terminating(part))
 
 
 def _is_terminating(part: CachedObject) -> bool:

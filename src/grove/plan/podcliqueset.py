@@ -29,7 +29,7 @@ from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
 from grove.plan.snapshot import SetSnapshot
 from grove.plan.timestamps import rfc3339
-from grove.plan.writes.builders import patch_if_unchanged, reference, target
+from grove.plan.writes.builders import patch_if_unchanged, reference, status_update
 from grove.plan.writes.collector import WriteCollector
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import ResolvedTopology
@@ -72,10 +72,8 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
         intents = (*intents, decision)
         events = (*events, *update_events(workload, progress, by_index, decision.id))
     status = with_domains(status, workload, snapshot.domains, now)
-    status_update = StatusUpdate(
-        target(workload), workload.status, status, resource_version=workload.metadata.resource_version
-    )
-    return Plan(intents, (status_update,), events, user_errors, requeue_at, partial=too_many is not None)
+    updates = (status_update(workload, status),)
+    return Plan(intents, updates, events, user_errors, requeue_at, partial=too_many is not None)
 
 
 def _set_writes(snapshot: SetSnapshot, now: float) -> tuple[tuple[Intent, ...], tuple[UserError, ...]]:
@@ -133,14 +131,7 @@ def _early_errors(
     """The errors that are known before every replica has reported: they may be why some have not."""
     of_replicas = chain.from_iterable(report.errors for report in reports.values())
     found = _last_errors(workload.status, chain(set_errors, of_replicas))
-    if not found:
-        return ()
-    status = replace(workload.status, last_errors=found)
-    return (
-        StatusUpdate(
-            target(workload), workload.status, status, resource_version=workload.metadata.resource_version
-        ),
-    )
+    return (status_update(workload, replace(workload.status, last_errors=found)),) if found else ()
 
 
 def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) -> tuple[LastError, ...]:

@@ -27,7 +27,7 @@ from grove.plan.desired.startup_order import is_ordered
 from grove.plan.members.pod_state import controller_uid
 from grove.plan.snapshot import RbacObjects
 from grove.plan.timestamps import timestamp
-from grove.plan.writes.builders import create, target_of_kind
+from grove.plan.writes.builders import create, delete_of_kind, target_of_kind
 
 Body = dict[str, Any]
 
@@ -116,7 +116,7 @@ def _adopt(workload: PodCliqueSet, account: PartialObjectMetadata) -> Patch:
 
 def _delete(kind: str, found: PartialObjectMetadata) -> Delete:
     version = "v1" if kind == "ServiceAccount" else RBAC_VERSION
-    return Delete(target_of_kind(version, kind, found), uid=found.metadata.uid)
+    return delete_of_kind(version, kind, found)
 
 
 def _usable(workload: PodCliqueSet, found: PartialObjectMetadata | None) -> PartialObjectMetadata | None:

@@ -37,6 +37,7 @@ from grove.plan.writes.builders import (
     child_reference,
     confirm,
     create,
+    delete_of_kind,
     delete_pod,
     target_of_kind,
 )
@@ -230,7 +231,7 @@ def claims_of_replica(known: ClaimObjects) -> Iterator[PartialObjectMetadata]:
 
 
 def delete_claim(found: PartialObjectMetadata, after: tuple[str, ...] = ()) -> Delete:
-    return Delete(target_of_kind(API_VERSION, KIND, found), uid=found.metadata.uid, after=after)
+    return delete_of_kind(API_VERSION, KIND, found, after)
 
 
 def _kind(owner: Clique | Group) -> Kind:

@@ -33,7 +33,7 @@ from grove.plan.ownership.upstream_adoption import remove_legacy_finalizers
 from grove.plan.resource_claims import claims_of, claims_of_replica, delete_claim
 from grove.plan.snapshot import Snapshot
 from grove.plan.timestamps import timestamp
-from grove.plan.writes.builders import GroveObject, delete, delete_pod, reference, target_of_kind
+from grove.plan.writes.builders import GroveObject, delete, delete_of_kind, delete_pod, reference
 from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.events import deleted, pod_deleted
 
@@ -159,7 +159,7 @@ def _delete_remaining(snapshot: Snapshot, writes: WriteCollector) -> None:
     writes.add_all(delete(part, prior_deletes or fence) for part in parts)
     writes.add_all(delete_autoscaler(found, fence) for found in autoscalers)
     if service is not None:
-        writes.add(Delete(target_of_kind("v1", "Service", service), uid=service.metadata.uid, after=fence))
+        writes.add(delete_of_kind("v1", "Service", service, fence))
 
 
 def delete_surplus(

@@ -23,8 +23,8 @@ from grove.api.types.clustertopology import (
     TopologyUsers,
 )
 from grove.plan.conditions import Conditions, find, merge_conditions, without
-from grove.plan.model import Plan, PlannedEvent, StatusUpdate
-from grove.plan.writes.builders import reference, target
+from grove.plan.model import Plan, PlannedEvent
+from grove.plan.writes.builders import reference, status_update
 from grove.schedulers.backend import AnyTopology, SchedulerBackend, SchedulerObject, TopologySync
 from grove.topology.level_status import level_statuses
 
@@ -92,7 +92,7 @@ def plan_topology(
         )
     if healthy and not intents:
         status = replace(status, observed_generation=topology.metadata.generation)
-    return Plan(tuple(intents), (_status_update(topology, status, _drift_events(topology, status)),))
+    return Plan(tuple(intents), (status_update(topology, status, events=_drift_events(topology, status)),))
 
 
 def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
@@ -114,14 +114,7 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
         used_by=None,
         observed_generation=binding.metadata.generation,
     )
-    return Plan((), (_status_update(binding, status),))
-
-
-def _status_update(
-    found: AnyTopology, status: TopologyStatus, events: tuple[PlannedEvent, ...] = ()
-) -> StatusUpdate:
-    version = found.metadata.resource_version
-    return StatusUpdate(target(found), found.status, status, resource_version=version, events=events)
+    return Plan((), (status_update(binding, status),))
 
 
 def _drift_events(topology: AnyTopology, status: TopologyStatus) -> tuple[PlannedEvent, ...]:

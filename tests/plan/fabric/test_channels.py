@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from grove.api.types.pod import Pod
-from grove.plan.fabric.channels import unschedulable_since
+from grove.plan.members.pod_state import unschedulable_since
 from grove.plan.replica import plan_replica
 from tests.plan.fabric.test_replica_domains import domain, gpu_clique, owned, resolved, workload
 from tests.plan.simulator.simulator import Simulator

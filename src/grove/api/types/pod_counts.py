@@ -106,7 +106,7 @@ def largest_gang(namespace: str, set_name: str, replicas: int, template: PodCliq
     """The largest PodGang that a set would have according to its template."""
     index = max(0, replicas - 1)
     known = {clique.name: clique for clique in template.cliques}
-    grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
+    grouped = template.grouped_cliques
     alone = (clique for clique in template.cliques if clique.name not in grouped)
     base = GangSize(0, 0)
     for clique in alone:

@@ -138,6 +138,11 @@ class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
     pod_clique_scaling_groups: tuple[ScalingGroupTemplate, ...] = ()
     """Groups of cliques that are scaled together. Groups cannot be added or removed later."""
 
+    @property
+    def grouped_cliques(self) -> frozenset[str]:
+        """The names of the cliques that are in a group."""
+        return frozenset(name for group in self.pod_clique_scaling_groups for name in group.clique_names)
+
 
 class PodCliqueSetSpec(Wire, frozen=True, kw_only=True):
     """The template of the workload, the number of its replicas, and how updates reach them."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from grove.api.conditions import CliqueReason, ConditionType, TopologyLevelsReason
-from grove.api.intents import Create, Intent, Patch, Target
+from grove.api.intents import Intent, Patch
 from grove.api.meta import Condition
 from grove.api.types.podclique import PodClique, PodCliqueStatus
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, PodCliqueScalingGroupStatus
@@ -29,6 +29,7 @@ from grove.dynamo.snapshot import (
 )
 from grove.dynamo.worker_generation import runtime_namespace
 from grove.plan.conditions import find, new_condition
+from grove.plan.writes import builders
 from grove.rules.podcliqueset import validation
 
 _OPTIONAL = ("priorityClassName", "podCliqueScalingGroups", "topologyConstraint")
@@ -82,7 +83,7 @@ def _plan_creation(graph: Graph, snapshot: GraphSnapshot) -> WorkloadPlan:
         return WorkloadPlan(errors=invalid)
     annotations = {**wanted["metadata"].get("annotations", {}), keys.APPLIED: desired.spec_hash}
     wanted = {**wanted, "metadata": {**wanted["metadata"], "annotations": annotations}}
-    return WorkloadPlan(writes=(Create(target(wanted), with_owner(graph, wanted)),))
+    return WorkloadPlan(writes=(builders.create(with_owner(graph, wanted)),))
 
 
 def _plan_update(graph: Graph, snapshot: GraphSnapshot, existing: PodCliqueSet) -> WorkloadPlan:
@@ -110,8 +111,9 @@ def _scale_writes(graph: Graph, snapshot: GraphSnapshot) -> Iterator[Intent]:
         if found is None or found.metadata.deletion_timestamp is not None:
             continue
         if found.spec.replicas != component.replicas:
-            about = Target(found.api_version, found.kind, found.metadata.name, graph.namespace)
-            yield Patch(about, {"spec": {"replicas": component.replicas}}, subresource="scale")
+            yield Patch(
+                builders.target(found), {"spec": {"replicas": component.replicas}}, subresource="scale"
+            )
 
 
 def _merge_patch_spec(spec: Body) -> Body:

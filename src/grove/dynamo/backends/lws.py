@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from grove.api.configuration.types import TopologyMode
-from grove.api.intents import Create, Intent, Patch, PatchType
+from grove.api.intents import Intent, Patch, PatchType
 from grove.api.meta import Condition
 from grove.dynamo import keys, naming
 from grove.dynamo.admission import topology_rules
 from grove.dynamo.api.status import AppliedTopology, ComponentStatus, RestartStatus
 from grove.dynamo.backends.object_writes import digest, target, with_owner
-from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.dynamo.graph import Body, Graph, GraphComponent, mapping
 from grove.dynamo.render import image_pull_secrets, pod_template, topology_affinity
 from grove.dynamo.render.addressing import LeaderWorkerAddresses, Role
 from grove.dynamo.render.engines import ComponentRole
 from grove.dynamo.snapshot import ChildObject, ComponentState, GraphSnapshot, WorkloadPlan
 from grove.dynamo.worker_generation import generation, runtime_namespace
+from grove.plan.writes.builders import create
 
 _STRATEGY = "nvidia.com/deployment-strategy"
 _SURGE = "nvidia.com/deployment-rolling-update-max-surge"
@@ -145,14 +144,14 @@ def _desired_workload(
     wanted = workload(graph, component, snapshot)
     known: image_pull_secrets.Names = ()
     if existing is not None:
-        (*_, stored) = _pod_specs(component, _mapping(existing.spec))  # both roles have the same Secrets
+        (*_, stored) = _pod_specs(component, mapping(existing.spec))  # both roles have the same Secrets
         known = image_pull_secrets.current_secrets(component, stored)
     fit = image_pull_secrets.matching_secrets(graph, component, snapshot.pull_secrets, known)
     if existing is None or fit == known:
         return _with_pull_secrets(wanted, component, fit)
     spec_hash = _with_pull_secrets(wanted, component, known)["metadata"]["annotations"][keys.APPLIED]
     changes = spec_hash != existing.metadata.annotations.get(keys.APPLIED)
-    status = _mapping(existing.status)
+    status = mapping(existing.status)
     started = bool(status.get("readyReplicas")) and status.get("updatedReplicas") == status.get("replicas")
     selected = image_pull_secrets.select_secrets(fit, known, changes=changes, started=started)
     return _with_pull_secrets(wanted, component, selected)
@@ -171,9 +170,9 @@ def _pod_specs(component: GraphComponent, spec: Body) -> list[Body]:
     """The pod specs in the spec of a workload: one for each role."""
     templates = [spec.get("template")]
     if component.multinode:
-        both = _mapping(spec.get("leaderWorkerTemplate"))
+        both = mapping(spec.get("leaderWorkerTemplate"))
         templates = [both.get("leaderTemplate"), both.get("workerTemplate")]
-    return [_mapping(_mapping(template).get("spec")) for template in templates]
+    return [mapping(mapping(template).get("spec")) for template in templates]
 
 
 def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:
@@ -184,12 +183,12 @@ def _write_for(graph: Graph, wanted: Body, existing: ChildObject | None) -> Inte
     """The write that creates or updates a workload, if any. Compares digests of the applied spec: the API
     server normalises quantities, so that specs would differ."""
     if existing is None:
-        return Create(target(wanted), with_owner(graph, wanted))
+        return create(with_owner(graph, wanted))
     if existing.metadata.deletion_timestamp is not None:
         return None
     edition = wanted["metadata"]["annotations"][keys.APPLIED]
     same = existing.metadata.annotations.get(keys.APPLIED) == edition
-    if same and _mapping(existing.spec).get("replicas") == wanted["spec"]["replicas"]:
+    if same and mapping(existing.spec).get("replicas") == wanted["spec"]["replicas"]:
         return None
     pointer = "/metadata/annotations/" + keys.APPLIED.replace("/", "~1")
     body = [
@@ -202,7 +201,7 @@ def _write_for(graph: Graph, wanted: Body, existing: ChildObject | None) -> Inte
 def _component_state(
     graph: Graph, component: GraphComponent, kind: str, existing: ChildObject
 ) -> ComponentState:
-    observed, desired = _mapping(existing.status), component.replicas
+    observed, desired = mapping(existing.status), component.replicas
     count = {key: int(observed.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas")}
     good = count["readyReplicas"] if component.multinode else int(observed.get("availableReplicas") or 0)
     status = ComponentStatus(
@@ -232,7 +231,3 @@ def _component_state(
     if good >= desired and available:
         return ComponentState(status)
     return ComponentState(status, "pods_not_ready", f"{good} of {desired} ready")
-
-
-def _mapping(value: Any) -> Body:
-    return value if isinstance(value, dict) else {}

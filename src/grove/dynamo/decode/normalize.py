@@ -20,6 +20,7 @@ from grove.dynamo.graph import (
     GraphComponent,
     GraphTopology,
     VolumeClaim,
+    mapping,
 )
 
 _NODES = 2
@@ -83,8 +84,8 @@ def _components(spec: GraphSpec) -> Iterable[GraphComponent]:
 
 def _component(written: BetaComponent, path: str) -> GraphComponent:
     template = written.pod_template
-    spec = _mapping(template.spec if template else None)
-    metadata = _mapping(template.metadata if template else None)
+    spec = mapping(template.spec if template else None)
+    metadata = mapping(template.metadata if template else None)
     containers = [each for each in spec.get("containers", ()) if isinstance(each, dict)]
     main = next((each for each in containers if each.get("name") == MAIN), {})
     cache = written.compilation_cache
@@ -102,8 +103,8 @@ def _component(written: BetaComponent, path: str) -> GraphComponent:
         frontend=written.frontend_sidecar,
         version=written.runtime_version_override,
         pod={key: value for key, value in spec.items() if key != "containers"},
-        pod_labels=_mapping(metadata.get("labels")),
-        pod_annotations=_mapping(metadata.get("annotations")),
+        pod_labels=mapping(metadata.get("labels")),
+        pod_annotations=mapping(metadata.get("annotations")),
         shared_memory="" if size is None else str(size),
         cache=CompilationCacheMount(cache.pvc_name, cache.mount_path) if cache else None,
         model=written.model_ref.name if written.model_ref else "",
@@ -113,7 +114,7 @@ def _component(written: BetaComponent, path: str) -> GraphComponent:
 
 
 def _service(name: str, written: AlphaService) -> GraphComponent:
-    spec = _mapping(written.extra_pod_spec)
+    spec = mapping(written.extra_pod_spec)
     containers = [each for each in spec.get("containers", ()) if isinstance(each, dict)]
     cached = next((each for each in written.volume_mounts if each.use_as_compilation_cache), None)
     extra, beside = written.extra_pod_metadata, written.frontend_sidecar
@@ -127,7 +128,7 @@ def _service(name: str, written: AlphaService) -> GraphComponent:
         replicas=_or(written.replicas, 1),
         min_available=_or(written.min_available, 1),
         nodes=_or(written.multinode.node_count, _NODES) if written.multinode else 1,
-        main=_main(written, _mapping(spec.get("mainContainer"))),
+        main=_main(written, mapping(spec.get("mainContainer"))),
         sidecars=tuple(containers),
         has_scaling_adapter=written.scaling_adapter is not None and written.scaling_adapter.enabled,
         frontend=SIDECAR if beside else None,
@@ -212,9 +213,5 @@ def _or(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value
 
 
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _bodies(values: Iterable[object]) -> tuple[Body, ...]:
-    return tuple(_mapping(value) for value in values)
+    return tuple(mapping(value) for value in values)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from grove.api.intents import Create, Delete, Intent, Patch, PatchType, Status
+from grove.api.intents import Delete, Intent, Patch, PatchType, Status
 from grove.dynamo import naming
 from grove.dynamo.api.scaling_adapter import ScalingAdapter, adapter, selector
 from grove.dynamo.backends.object_writes import target, with_owner
-from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.dynamo.graph import Body, Graph, GraphComponent, mapping
 from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes import builders
@@ -26,7 +26,7 @@ def adapter_writes(graph: Graph, snapshot: GraphSnapshot, now: float) -> Iterato
             ):
                 yield Delete(target(body), uid=present.metadata.uid)
         elif present is None:
-            yield Create(target(body), with_owner(graph, body))
+            yield builders.create(with_owner(graph, body))
         elif present.metadata.deletion_timestamp is None:
             yield from _status_write(graph, component, present, now)
 
@@ -58,7 +58,7 @@ def replicas_patch(stored: StoredGraph, changes: Iterable[tuple[GraphComponent, 
 def _status_write(
     graph: Graph, component: GraphComponent, present: ChildObject, now: float
 ) -> Iterator[Intent]:
-    wanted, status = _wanted_replicas(component, present), _mapping(present.status)
+    wanted, status = _wanted_replicas(component, present), mapping(present.status)
     desired: Body = {"replicas": wanted, "selector": selector(graph, component)}
     if any(status.get(key) != value for key, value in desired.items()):
         if "replicas" in status and status["replicas"] != wanted:
@@ -67,13 +67,9 @@ def _status_write(
 
 
 def _wanted_replicas(component: GraphComponent, present: ChildObject) -> int:
-    wanted: int = _mapping(present.spec).get("replicas", component.replicas)
+    wanted: int = mapping(present.spec).get("replicas", component.replicas)
     return wanted
 
 
 def _existing(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -> ChildObject | None:
     return snapshot.children.get((ScalingAdapter.KIND.name, naming.child_object(graph, component)))
-
-
-def _mapping(value: object) -> Body:
-    return value if isinstance(value, dict) else {}

@@ -14,7 +14,7 @@ from grove.dynamo.reconcile.events import status_events
 from grove.dynamo.snapshot import ComponentState, GraphBackend, GraphSnapshot, StoredGraph
 from grove.plan.conditions import merge_conditions, new_condition
 from grove.plan.model import Plan, StatusUpdate
-from grove.plan.writes.builders import target
+from grove.plan.writes import builders
 
 UNSUPPORTED = "UnsupportedFields"
 _FAILED = "failed_to_reconcile_the_resources"
@@ -22,13 +22,7 @@ _FAILED = "failed_to_reconcile_the_resources"
 
 def status_update(stored: StoredGraph, desired: GraphStatus) -> StatusUpdate:
     """The update to the desired status, with its events."""
-    return StatusUpdate(
-        target(stored),
-        stored.status,
-        desired,
-        resource_version=stored.metadata.resource_version,
-        events=tuple(status_events(stored, desired)),
-    )
+    return builders.status_update(stored, desired, events=tuple(status_events(stored, desired)))
 
 
 def graph_status(

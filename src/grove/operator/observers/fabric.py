@@ -20,9 +20,9 @@ from grove.fabrics.resolved import DomainReport, ReplicaDomains, ResolvedDomain
 from grove.operator.caches.registry import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
 from grove.operator.keys import DomainKey, SetKey
 from grove.plan.desired.limits import present
-from grove.plan.fabric.channels import unschedulable_since
 from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
 from grove.plan.fabric.resolution import ObservedDomain, resolve, resolve_replica, resolve_set
+from grove.plan.members.pod_state import unschedulable_since
 from grove.plan.ownership.ownership import keep_owned
 from grove.plan.snapshot import Snapshot
 

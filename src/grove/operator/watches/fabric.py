@@ -22,7 +22,7 @@ from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.watches.enqueue_slices import FanOut, all_replicas
 from grove.operator.watches.table import Watch
-from grove.plan.fabric.channels import unschedulable_since
+from grove.plan.members.pod_state import unschedulable_since
 
 
 def domain_watches(caches: Caches, fabric_lookup: FabricLookup) -> tuple[Watch, ...]:

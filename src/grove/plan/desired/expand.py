@@ -120,7 +120,7 @@ def expand(
     groups = tuple(
         _group(set_name, index, group, group_counts, held) for group in template.pod_clique_scaling_groups
     )
-    grouped = {name for group in groups for name in group.template.clique_names}
+    grouped = template.grouped_cliques
     cliques = [
         parts.clique(names.clique(set_name, index, clique.name), clique.name)
         for clique in template.cliques

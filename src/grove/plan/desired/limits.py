@@ -46,10 +46,8 @@ def pods_asked(workload: PodCliqueSet, index: int, groups: Groups, cliques: Cliq
     """How many pods one replica asks for; a clique without pods counts as one."""
     set_name, template = workload.metadata.name, workload.spec.template
     sizes = _template_counts(template)
-    grouped: set[str] = set()
-    asked = 0
+    grouped, asked = template.grouped_cliques, 0
     for group in template.pod_clique_scaling_groups:
-        grouped.update(group.clique_names)
         asked += _replicas(groups.get(names.group(set_name, index, group.name)), group) * sum(
             sizes.get(name, 0) for name in group.clique_names
         )
@@ -64,9 +62,8 @@ def largest_gang(workload: PodCliqueSet, index: int, groups: Groups, cliques: Cl
     """The largest PodGang that a replica would have, with the counts of its cliques and groups."""
     meta, template = workload.metadata, workload.spec.template
     by_name = {clique.name: clique.spec.replicas for clique in template.cliques}
-    grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
     base, scaled = GangSize(0, 0), [GangSize(0, 0)]
-    for name in by_name.keys() - grouped:
+    for name in by_name.keys() - template.grouped_cliques:
         full = names.clique(meta.name, index, name)
         found = cliques.get(full)
         pods = by_name[name] if found is None else found.spec.replicas
@@ -194,18 +191,17 @@ def members(group: str, inside: Collection[str], cliques: Collection[str]) -> li
 
 def is_complete(snapshot: Snapshot, held: Present) -> bool:
     """Whether a held replica has pods of every part that should have some, so that it can be available."""
-    workload = snapshot.workload
-    grouped = {
-        name for group in workload.spec.template.pod_clique_scaling_groups for name in group.clique_names
-    }
-    alone = (clique for clique in workload.spec.template.cliques if clique.name not in grouped)
-    for clique in alone:
-        full = names.clique(workload.metadata.name, snapshot.index, clique.name)
+    set_name, template = snapshot.workload.metadata.name, snapshot.workload.spec.template
+    grouped = template.grouped_cliques
+    for clique in template.cliques:
+        if clique.name in grouped:
+            continue
+        full = names.clique(set_name, snapshot.index, clique.name)
         found = snapshot.cliques.get(full)
         if (clique.spec if found is None else found.spec).replicas > 0 and not held.cliques.get(full):
             return False
-    for group in workload.spec.template.pod_clique_scaling_groups:
-        full = names.group(workload.metadata.name, snapshot.index, group.name)
+    for group in template.pod_clique_scaling_groups:
+        full = names.group(set_name, snapshot.index, group.name)
         known = snapshot.groups.get(full)
         replicas = group.replicas if known is None else known.spec.replicas
         if replicas > 0 and len(held.groups.get(full, ())) < group.min_available:

@@ -8,27 +8,9 @@ is free there.
 from __future__ import annotations
 
 from grove import timing
-from grove.api.formats import timestamps
 from grove.api.formats.name_list import name_list
-from grove.api.types.pod import Pod
 from grove.plan.desired.expand import Gang
 from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
-
-_SCHEDULED = "PodScheduled"
-_UNSCHEDULABLE = "Unschedulable"
-
-
-def unschedulable_since(pod: Pod) -> float | None:
-    """Since when the scheduler has found no node for a pod; None if it has, or has not tried yet."""
-    for condition in pod.status.conditions:
-        if (
-            condition.type == _SCHEDULED
-            and condition.status == "False"
-            and condition.reason == _UNSCHEDULABLE
-        ):
-            since = condition.last_transition_time or pod.metadata.creation_timestamp
-            return timestamps.parse(since).timestamp() if since else 0.0
-    return None
 
 
 def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from grove.api.event_reasons import EventReason
-from grove.api.intents import Delete, Intent, Patch
+from grove.api.intents import Intent, Patch
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels, well_known
 from grove.api.types.podcliqueset import PodCliqueSet
@@ -38,7 +38,7 @@ from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
 from grove.plan.fabric.state import is_managed, mode_of, state_message
 from grove.plan.members.pod_state import controller_uid
 from grove.plan.model import Plan
-from grove.plan.writes.builders import confirm, create, target_of_kind
+from grove.plan.writes.builders import confirm, create, delete_of_kind, target_of_kind
 
 Body = dict[str, Any]
 
@@ -217,8 +217,7 @@ def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> Plan:
         finalizer_removal = replace(_remove_finalizer(snapshot, found), after=after)
         writes.append(finalizer_removal)
         after = (finalizer_removal.id,)
-    target = target_of_kind(kind.api_version, kind.name, found)
-    deletion = Delete(target, uid=found.metadata.uid, after=after)
+    deletion = delete_of_kind(kind.api_version, kind.name, found, after)
     note = f"{kind.name} {snapshot.name} deleted"
     events = tuple(
         domain_event(snapshot, workload, EventReason.COMPUTE_DOMAIN_DELETED, note, intent=deletion.id)

@@ -60,12 +60,19 @@ def scheduled(pod: Pod) -> bool:
 
 def unschedulable(pod: Pod) -> bool:
     """The scheduler has tried, and no node has room for the pod."""
-    return pod.spec.node_name == "" and any(
-        condition.type == "PodScheduled"
-        and condition.status == "False"
-        and condition.reason == "Unschedulable"
-        for condition in pod.status.conditions
-    )
+    return pod.spec.node_name == "" and unschedulable_since(pod) is not None
+
+
+def unschedulable_since(pod: Pod) -> float | None:
+    """Since when the scheduler has found no node for a pod; None if it has, or has not tried yet."""
+    for condition in pod.status.conditions:
+        if (
+            condition.type == "PodScheduled"
+            and condition.status == "False"
+            and condition.reason == "Unschedulable"
+        ):
+            return timestamp(condition.last_transition_time or pod.metadata.creation_timestamp)
+    return None
 
 
 def gated(pod: Pod) -> bool:

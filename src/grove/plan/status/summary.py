@@ -10,13 +10,13 @@ from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
 from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
 from grove.plan.gang.status import gang_status
-from grove.plan.model import PlannedEvent, ReplicaSummary, StatusUpdate
+from grove.plan.model import ReplicaSummary, StatusUpdate
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.clique_and_group import ReplicaRestart, clique_status, group_status
 from grove.plan.status.lost_scheduling import lost_scheduling_events
 from grove.plan.termination.history import TerminationHistory, has_been_scheduled
-from grove.plan.writes.builders import GroveObject, target
+from grove.plan.writes.builders import status_update
 
 Views = Mapping[str, CliqueHealth]
 
@@ -35,9 +35,8 @@ def status_updates(
     `message` has the scheduler's message by gang that waits for nodes."""
     updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
     of_gangs = [
-        _status_update(
+        status_update(
             found,
-            found.status,
             gang_status(
                 found,
                 gang,
@@ -47,6 +46,7 @@ def status_updates(
                 now,
                 channel_shortage(gang),
             ),
+            found.metadata.generation,
         )
         for gang in layout.gangs
         if (found := snapshot.gangs.get(gang.name))
@@ -91,7 +91,7 @@ class _StatusUpdates:
                     self._is_restart_pending(clique),
                     step_of_group.progress if step_of_group else None,
                 )
-                yield _status_update(found, found.status, status, events)
+                yield status_update(found, status, found.metadata.generation, events)
 
     def of_groups(self) -> Iterator[StatusUpdate]:
         for group in self._layout.groups:
@@ -109,9 +109,8 @@ class _StatusUpdates:
                     ReplicaRestart(self._history.restarted_at, scheduled < group.min_available),
                     self._now,
                 )
-                yield _status_update(
-                    found, found.status, status, lost_scheduling_events(found, status, not scheduled)
-                )
+                events = lost_scheduling_events(found, status, not scheduled)
+                yield status_update(found, status, found.metadata.generation, events)
 
     def _is_restart_pending(self, clique: Clique) -> bool:
         """Whether a clique was restarted and has not been scheduled since."""
@@ -157,10 +156,3 @@ def replica_summary(
         stalled=rollout.stalled,
         unconfigured_scheduler=unconfigured_scheduler,
     )
-
-
-def _status_update(
-    found: GroveObject, current: object, desired: object, events: tuple[PlannedEvent, ...] = ()
-) -> StatusUpdate:
-    meta = found.metadata
-    return StatusUpdate(target(found), current, desired, meta.generation, meta.resource_version, events)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from grove.api.intents import Create, Delete, ObjectRef, Patch, Status, Target
 from grove.api.meta import ObjectMeta
 from grove.api.types.kind import Kind
+from grove.plan.model import PlannedEvent, StatusUpdate
 from grove.plan.writes.diff import status_patch
 
 
@@ -79,6 +80,17 @@ def write_status(found: ObjectWithStatus, status: Struct) -> Status:
     return Status(target(found), {"metadata": metadata, "status": status_patch(found.status, status)})
 
 
+def status_update(
+    found: ObjectWithStatus,
+    desired: Struct,
+    observed_generation: int = 0,
+    events: tuple[PlannedEvent, ...] = (),
+) -> StatusUpdate:
+    """The update of the observed object to its desired status."""
+    version = found.metadata.resource_version
+    return StatusUpdate(target(found), found.status, desired, observed_generation, version, events)
+
+
 def confirm_pod(found: CachedObject) -> Patch:
     """An empty patch that fails if the pod has changed since it was observed."""
     metadata = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
@@ -88,6 +100,11 @@ def confirm_pod(found: CachedObject) -> Patch:
 def delete(found: GroveObject, after: tuple[str, ...] = ()) -> Delete:
     """Deletes the observed object only, not one that was created again with its name."""
     return Delete(target(found), uid=found.metadata.uid, after=after)
+
+
+def delete_of_kind(api_version: str, kind: str, found: CachedObject, after: tuple[str, ...] = ()) -> Delete:
+    """The same for an object of any kind."""
+    return Delete(target_of_kind(api_version, kind, found), uid=found.metadata.uid, after=after)
 
 
 def delete_pod(found: CachedObject, after: tuple[str, ...] = (), clique: ObjectRef | None = None) -> Delete:

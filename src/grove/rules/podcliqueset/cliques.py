@@ -21,7 +21,7 @@ def errors(workload: Workload, creating: bool) -> Iterator[FieldError]:
     cliques = workload.template.cliques
     if not cliques:
         yield required(_CLIQUES, "at least one PodClique must be defined")
-    members = {name for group in workload.template.pod_clique_scaling_groups for name in group.clique_names}
+    members = workload.template.grouped_cliques
     for index, (clique, pod) in enumerate(zip(cliques, workload.pods, strict=True)):
         path = f"{_CLIQUES}[{index}]"
         yield from _name(path, clique.name, workload, clique.name not in members)
@@ -37,7 +37,7 @@ def errors(workload: Workload, creating: bool) -> Iterator[FieldError]:
 
 def warnings(workload: Workload) -> Iterator[str]:
     """Warnings about settings that are valid and probably not intended."""
-    members = {name for group in workload.template.pod_clique_scaling_groups for name in group.clique_names}
+    members = workload.template.grouped_cliques
     for index, (clique, pod) in enumerate(zip(workload.template.cliques, workload.pods, strict=True)):
         path = f"{_CLIQUES}[{index}]"
         if pod.restart_policy not in ("", "Always"):
