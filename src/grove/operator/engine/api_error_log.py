@@ -35,7 +35,7 @@ class ApiErrorLog:
         elif self._by_quota:
             self.forget(key)
         if not rejected:
-            if not outcome.failed:
+            if state.logged_errors and not outcome.failed:
                 state.logged_errors = frozenset()
             return
         errors = collect_errors(replace(outcome, results=rejected), 0, code=code)

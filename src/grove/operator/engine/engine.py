@@ -198,7 +198,8 @@ class Engine:
 
     def _emit_events(self, state: KeyState, about: ObjectRef | None, plan: Plan, result: PassResult) -> None:
         lasting, before = lasting_events(plan), state.lasting_events
-        state.lasting_events = frozenset(lasting)
+        if lasting or before:
+            state.lasting_events = frozenset(lasting)
         for identity, planned in lasting.items():
             if identity not in before:
                 self._emit(event_record(planned))

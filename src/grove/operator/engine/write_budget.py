@@ -27,8 +27,9 @@ def limit_writes(state: KeyState, plan: Plan) -> Plan:
 def record_failures(state: KeyState, intents: Sequence[Intent], outcome: Outcome) -> bool:
     """Store the failed writes of a plan that was cut. Returns whether the rest should be planned at once,
     which is so if most writes succeeded."""
-    state.failed_writes = frozenset()
     if len(intents) < timing.WRITES_PER_PASS:
+        if state.failed_writes:
+            state.failed_writes = frozenset()
         return False
     state.failed_writes = frozenset(
         result.intent.id for result in outcome.results if result.state is not IntentState.DONE

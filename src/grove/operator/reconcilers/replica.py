@@ -66,6 +66,8 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
         if workload is None or workload.metadata.deletion_timestamp or key.replica >= workload.spec.replicas:
             return False
         sizes = self._caches.sizes
+        if max(sizes.requested(workload), len(self._caches.pods)) <= timing.LARGE_PLAN:
+            return False
         if sizes.requested(workload) > timing.LARGE_PLAN and sizes.excess(workload) is None:
             groups = {group.metadata.name: group for group in self._caches.groups.by_index(BY_REPLICA, key)}
             cliques = {
