@@ -93,6 +93,8 @@ class FaultyTransport:
         self._seed = seed
         self.rates = rates or FaultRates()
         self.fault_counts: Counter[str] = Counter()
+        self.expected_faults = 0.0
+        """How many random faults the rates make likely, given the events and writes so far."""
         self.writes = 0
         self._stop_after = stop_after_writes
         self._on_stop = on_stop
@@ -168,7 +170,9 @@ class FaultyTransport:
     def should_inject(self, fault: str, resource: str, verb: str, name: str) -> bool:
         """Whether the fault happens now; counts and logs it if it does."""
         certain = any(injected.matches(fault, resource, verb, name) for injected in self._injected)
-        if not certain and self.chance(fault, resource, verb, name) >= getattr(self.rates, fault):
+        rate: float = getattr(self.rates, fault)
+        self.expected_faults += rate
+        if not certain and self.chance(fault, resource, verb, name) >= rate:
             return False
         self.fault_counts[fault] += 1
         log.debug("fault", key=f"{resource}/{name}", action=verb, reason=fault)

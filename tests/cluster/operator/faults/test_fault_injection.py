@@ -55,6 +55,8 @@ RATES = {
 }
 RBAC = (SERVICE_ACCOUNTS, ROLES, ROLE_BINDINGS)
 KINDS = [kind.label for kind in (SETS, GROUPS, CLIQUES, GANGS, PODS, SERVICES, RESOURCE_CLAIMS, *RBAC)]
+_FEW = 10.0
+"""Expected faults below which a short scenario may meet none."""
 FaultyRun = Callable[[World, Scenario, ScenarioRecord, int], Awaitable[None]]
 
 
@@ -64,7 +66,8 @@ def random_faults(rates: FaultRates) -> FaultyRun:
     async def run(world: World, scenario: Scenario, baseline: ScenarioRecord, seed: int) -> None:
         async with operating(world, seed=seed, rates=rates, **options(scenario)) as operator:
             await repeat_scenario(world, scenario, RepeatedRun(world, baseline, operator.recorder))
-        assert operator.faults.fault_counts, "faults were injected"
+        few = operator.faults.expected_faults < _FEW
+        assert operator.faults.fault_counts or few, "faults were injected"
 
     return run
 
