@@ -104,3 +104,14 @@ def test_gang_object_kinds_are_those_of_backends_in_use():
     assert backends(profiles()).gang_object_kinds == ()
     both = backends(profiles("kai-scheduler", "volcano"))
     assert [kind.group for kind in both.gang_object_kinds] == ["scheduling.run.ai", "scheduling.volcano.sh"]
+
+
+def test_backend_without_topology_methods_says_what_is_missing():
+    """It has a topology kind: the status of each topology reports that its package is incomplete."""
+    backend = Lpx()
+    for method, sync in (
+        ("sync_topology", backend.sync_topology(None, None)),
+        ("check_topology_drift", backend.check_topology_drift(None, "racks", None)),
+    ):
+        assert (sync.in_sync, sync.failed, sync.intents) == (False, True, ())
+        assert sync.message.endswith(f"has a topology_kind and no {method}: update its package")

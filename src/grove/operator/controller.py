@@ -8,6 +8,7 @@ from typing import Any
 
 from grove import timing
 from grove.api.intents import EventRecord
+from grove.dynamo.reconcile.events import REPORTER
 from grove.kube.cache.cache import Cache
 from grove.kube.client.resource import SECRETS
 from grove.kube.client.retry import Backoff
@@ -45,8 +46,6 @@ from grove.operator.watches.workloads import workload_watches
 from grove.plan.placement import Assigner, NoAssigner
 from grove.schedulers.registry import SchedulerBackends
 
-GRAPH_REPORTER = "dynamographdeployment-controller"
-
 
 class Controller:
     """One engine with all reconcilers."""
@@ -77,13 +76,13 @@ class Controller:
         )
         self._add_workloads(observer, topologies, placement)
         if topology_aware:
-            usage = TopologyUsageObserver(caches, caches.nodes)
+            usage = TopologyUsageObserver(caches)
             reconciler = TopologyReconciler(caches, backends, usage)
             self.engine.add(TopologyKey, reconciler)
         watches = (
             *workload_watches(caches, self.engine.states, self.engine.busy_delay),
             *domain_watches(caches, self._fabric_lookup),
-            *(topology_watches(caches, caches.nodes) if topology_aware else ()),
+            *(topology_watches(caches) if topology_aware else ()),
             *quota_watches(caches.quotas, self.engine.api_errors),
         )
         register(watches, self.queue.enqueue, self.queue.reset_backoff)
@@ -134,12 +133,12 @@ class Controller:
         resources = (*(cache.resource for cache in written), SECRETS)
         limiter = self.engine.executor.limiter
         executor = Executor(writes, resources, store=CacheStore(written), limiter=limiter)
-        observer = GraphObserver(caches, graph_caches, settings, caches.nodes, self.engine.states)
+        observer = GraphObserver(caches, graph_caches, settings, self.engine.states)
         self.engine.add(GraphKey, GraphReconciler(observer, self.engine.states), executor)
-        register(graph_watches(caches, graph_caches, caches.nodes), self.queue.enqueue)
+        register(graph_watches(caches, graph_caches), self.queue.enqueue)
         UndecodableObjects(
             reported_on_themselves=(graph_caches.graphs, graph_caches.children[ADAPTERS]),
             emit=self._emit,
             clock=self.engine.clock,
-            reporter=GRAPH_REPORTER,
+            reporter=REPORTER,
         )

@@ -223,7 +223,7 @@ class SchedulerBackend(ABC):
 
     def sync_topology(self, topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
         """Compares the object that the operator manages, and plans the writes that update it."""
-        raise NotImplementedError("sync_topology")
+        return self._no_topology_method("sync_topology")
 
     def on_topology_delete(self, name: str, found: SchedulerObject) -> tuple[Intent, ...]:
         """The writes after a topology was deleted; `found` is the object that the operator managed for it. By
@@ -234,7 +234,11 @@ class SchedulerBackend(ABC):
         self, topology: AnyTopology, reference: str, found: SchedulerObject | None
     ) -> TopologySync:
         """Compares an object that the operator does not manage; it is never written."""
-        raise NotImplementedError("check_topology_drift")
+        return self._no_topology_method("check_topology_drift")
+
+    def _no_topology_method(self, method: str) -> TopologySync:
+        why = f"scheduler backend {self.name} has a topology_kind and no {method}: update its package"
+        return TopologySync(in_sync=False, message=why, failed=True)
 
 
 def with_pod_additions(pod: Body, additions: PodAdditions) -> Body:

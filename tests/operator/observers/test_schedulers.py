@@ -13,7 +13,6 @@ from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.naming import labels
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches, InspectedCRD
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import Key, ReplicaKey, TopologyKey
@@ -91,7 +90,7 @@ def test_scheduler_objects_are_none_until_synced_or_absent():
 
 def enqueued_keys(caches: Caches) -> set[Key]:
     keys: set[Key] = set()
-    register((*workload_watches(caches, KeyStates()), *topology_watches(caches, Nodes())), keys.add)
+    register((*workload_watches(caches, KeyStates()), *topology_watches(caches)), keys.add)
     keys.clear()
     return keys
 

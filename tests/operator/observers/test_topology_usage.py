@@ -8,7 +8,6 @@ from grove import timing
 from grove.api.meta import ObjectMeta
 from grove.api.types.kubernetes_objects import Node
 from grove.kube.cache.cache import Cache
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
 from grove.operator.observers.topology_usage import TopologyUsageObserver
@@ -29,11 +28,12 @@ class TopologyUsageRun:
     """A topology, nodes, and the keys that are enqueued."""
 
     def __init__(self) -> None:
-        self.caches, self.nodes = Caches(), Nodes()
+        self.caches = Caches()
+        self.nodes = self.caches.nodes
         self.enqueued: list[tuple[TopologyKey, float]] = []
-        self.usage = TopologyUsageObserver(self.caches, self.nodes)
+        self.usage = TopologyUsageObserver(self.caches)
         self.caches.topologies.apply_event("ADDED", RACKS)
-        watches = topology_watches(self.caches, self.nodes)
+        watches = topology_watches(self.caches)
         register(watches, lambda key, at=0.0: self.enqueued.append((key, at)))
         self.enqueued.clear()
 

@@ -22,7 +22,6 @@ from grove.kube.client.undecodable import Undecodable
 from grove.kube.errors import ConfigError
 from grove.kube.testing.virtual_time import run_in_virtual_time
 from grove.operator.caches.dynamo import GraphCaches
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_conflict
 from grove.operator.engine.key_state import KeyStates
@@ -112,7 +111,7 @@ async def test_component_started_if_pod_of_latest_template_runs(phase, latest, s
     graph_caches.graphs.apply_event(
         "ADDED", replace(stored, metadata=replace(stored.metadata, resource_version="1"))
     )
-    observer = GraphObserver(caches, graph_caches, DynamoSettings(), Nodes(), KeyStates())
+    observer = GraphObserver(caches, graph_caches, DynamoSettings(), KeyStates())
     graph_caches.secrets.replace((), "1")
     assert (await observer.observe(GraphKey("ns", "app"))).started == set(), "there is no new Secret"
     secret = PullSecret(ObjectMeta("s", "ns", "s", "2"), registries=frozenset({"docker.io"}))

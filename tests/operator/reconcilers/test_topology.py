@@ -32,7 +32,7 @@ def orphaned() -> TopologyReconciler:
         "racks", uid="k", labels={labels.MANAGED_BY: labels.OPERATOR}, owner_references=(owner,)
     )
     caches.scheduler_topologies[kind].replace([SchedulerObject(meta)], "1")
-    return TopologyReconciler(caches, in_use, TopologyUsageObserver(caches, caches.nodes))
+    return TopologyReconciler(caches, in_use, TopologyUsageObserver(caches))
 
 
 async def test_object_of_deleted_topology_is_deleted(orphaned) -> None:

@@ -16,7 +16,6 @@ from grove.dynamo.keys import GRAPH
 from grove.dynamo.snapshot import ChildObject, StoredGraph
 from grove.kube.client.resource import CONFIG_MAPS
 from grove.operator.caches.dynamo import GraphCaches
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import GraphKey
 from grove.operator.watches.dynamo import graph_watches
@@ -39,14 +38,15 @@ def a_child(name: str, **object_labels: str) -> ChildObject:
 
 
 def test_rows_of_deployments_enqueue_at_once():
-    caches, graph_caches, nodes = Caches(), GraphCaches(), Nodes()
+    caches, graph_caches = Caches(), GraphCaches()
+    nodes = caches.nodes
     failed, on_grove = a_graph("failed", "failed", "component"), a_graph("on-grove", "successful", "grove")
     for graph in (failed, on_grove):
         graph_caches.graphs.apply_event("ADDED", graph)
     owner = OwnerReference("nvidia.com/v1beta1", "DynamoGraphDeployment", "on-grove", "u", controller=True)
     owned = msgspec.structs.replace(read_set(a_set("a")).metadata, owner_references=(owner,), generation=1)
     workload = msgspec.structs.replace(read_set(a_set("a")), metadata=owned)
-    keys = EnqueuedKeys(graph_watches(caches, graph_caches, nodes))
+    keys = EnqueuedKeys(graph_watches(caches, graph_caches))
     assert keys.take() == {FAILED: 0.0, ON_GROVE: 0.0}
     graphs, children = graph_caches.graphs, graph_caches.children[CONFIG_MAPS]
     template = b'{"metadata": {"name": "t", "namespace": "ns", "uid": "t"}, "spec": {"spec": {}}}'
@@ -85,7 +85,7 @@ def test_status_of_other_writer_enqueues_deployment():
         return StoredGraph(ObjectMeta("g", "ns", "u", version), status=GraphStatus(state=version))
 
     graph_caches.graphs.apply_event("ADDED", written("1"))
-    register(graph_watches(Caches(), graph_caches, Nodes()), keys.add)
+    register(graph_watches(Caches(), graph_caches), keys.add)
     for version, ours in (("2", False), ("3", True)):
         keys.clear()
         if ours:
@@ -99,7 +99,7 @@ def test_changed_pull_secret_enqueues_deployments():
     assert graph_caches.secrets is not None
     for namespace in ("ns", "elsewhere"):
         graph_caches.graphs.apply_event("ADDED", StoredGraph(ObjectMeta("g", namespace, namespace, "1")))
-    register(graph_watches(Caches(), graph_caches, Nodes()), keys.add)
+    register(graph_watches(Caches(), graph_caches), keys.add)
 
     def enqueued(kind: str, version: str, *registries: str) -> set[GraphKey]:
         keys.clear()
@@ -124,7 +124,7 @@ def test_kueue_topology_enqueues_deployments_without_grove():
     for name, provider in (("mine", "grove"), ("theirs", "component")):
         meta = ObjectMeta(name, "ns", name, "1", annotations={"nvidia.com/workload-provider": provider})
         graph_caches.graphs.apply_event("ADDED", StoredGraph(meta))
-    register(graph_watches(Caches(), graph_caches, Nodes()), keys.add)
+    register(graph_watches(Caches(), graph_caches), keys.add)
 
     def enqueued(act: Callable[[], None]) -> bool:
         keys.clear()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.naming import labels
 from grove.api.types.clustertopology import TopologyStatus
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
 from grove.operator.watches.topologies import topology_watches
@@ -20,10 +19,11 @@ RACKS = TopologyKey("racks")
 
 
 async def test_rows_of_topologies_enqueue_with_their_delays():
-    caches, nodes = Caches(scheduler_topologies=[TOPOLOGY]), Nodes()
+    caches = Caches(scheduler_topologies=[TOPOLOGY])
+    nodes = caches.nodes
     topology = cluster_topology("zone")
     caches.topologies.apply_event("ADDED", topology)
-    keys = EnqueuedKeys(topology_watches(caches, nodes))
+    keys = EnqueuedKeys(topology_watches(caches))
     assert keys.take() == {RACKS: 0.0}
     workload = read_set(packed(a_set("a"), "rack"))
     owner = OwnerReference("grove.io/v1alpha1", "ClusterTopology", "gone", "u", controller=True)

@@ -23,7 +23,7 @@ from msgspec import Struct
 from grove import timing
 from grove.kube import metrics
 from grove.kube.executor.write_latency import ANY, Latencies, WriteClass
-from grove.kube.workqueue.turn_queue import TurnQueue
+from grove.kube.workqueue.round_robin import RoundRobinQueue
 
 
 class WritePriority(IntEnum):
@@ -97,8 +97,8 @@ class WriteLimiter:
     def __init__(self, bounds: LimitBounds | None = None) -> None:
         self._gradient = LatencyGradient(bounds or LimitBounds())
         self.latencies = Latencies()
-        self._waiting: tuple[TurnQueue[str, _Waiting], ...] = (TurnQueue(), TurnQueue())
-        self._waiting_slow: TurnQueue[str, _Waiting] = TurnQueue()
+        self._waiting: tuple[RoundRobinQueue[str, _Waiting], ...] = (RoundRobinQueue(), RoundRobinQueue())
+        self._waiting_slow: RoundRobinQueue[str, _Waiting] = RoundRobinQueue()
         self._overtaken = 0
         self._slow: Counter[str] = Counter()  # slow writes in flight, by tenant
         self.in_flight = 0

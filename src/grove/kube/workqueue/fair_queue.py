@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from grove import timing
-from grove.kube.workqueue.turn_queue import TurnQueue
+from grove.kube.workqueue.round_robin import RoundRobinQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -31,8 +31,8 @@ class FairQueue(Generic[K]):
     def __init__(self, lane_of: Callable[[K], QueueLane], tenant_of: Callable[[K], Hashable]) -> None:
         self._lane_of, self._tenant_of = lane_of, tenant_of
         self._since: dict[K, float] = {}
-        self._started: TurnQueue[Hashable, K] = TurnQueue()
-        self._new: TurnQueue[Hashable, K] = TurnQueue()
+        self._started: RoundRobinQueue[Hashable, K] = RoundRobinQueue()
+        self._new: RoundRobinQueue[Hashable, K] = RoundRobinQueue()
         self._in_a_row = 0
 
     def __len__(self) -> int:

@@ -25,7 +25,6 @@ from grove.dynamo.render.image_pull_secrets import Secrets
 from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, snapshot_of
 from grove.kube.cache.cache import Cache
 from grove.operator.caches.dynamo import GraphCaches
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import BY_GRAPH, BY_SET, Caches
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.engine.key_state import KeyStates
@@ -43,11 +42,10 @@ class GraphObserver:
         caches: Caches,
         graph_caches: GraphCaches,
         settings: DynamoSettings,
-        nodes: Nodes,
         states: KeyStates,
     ) -> None:
         self._caches, self._graph_caches, self._settings = caches, graph_caches, settings
-        self._nodes, self._states = nodes, states
+        self._nodes, self._states = caches.nodes, states
 
     async def observe(self, key: GraphKey) -> GraphSnapshot | None:
         """The snapshot of a deployment; None if neither the deployment nor its set exists."""

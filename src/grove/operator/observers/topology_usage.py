@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import BY_TOPOLOGY, Caches
 from grove.plan.topology import TopologyUsage
 from grove.schedulers.backend import AnyTopology
@@ -11,8 +10,8 @@ from grove.schedulers.backend import AnyTopology
 class TopologyUsageObserver:
     """Reads the usage of topologies."""
 
-    def __init__(self, caches: Caches, nodes: Nodes) -> None:
-        self._caches, self._nodes = caches, nodes
+    def __init__(self, caches: Caches) -> None:
+        self._caches, self._nodes = caches, caches.nodes
 
     def of(self, topology: AnyTopology) -> TopologyUsage:
         """The usage of a topology. The labels of its levels are watched from now on; until they are listed,

@@ -17,7 +17,6 @@ from grove.dynamo.context import provider
 from grove.dynamo.snapshot import StoredGraph
 from grove.kube.cache.cache import HasMetadata
 from grove.operator.caches.dynamo import GraphCaches
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.predicates import (
     created,
     spec_changed,
@@ -31,7 +30,7 @@ from grove.operator.watches.table import Watch
 Keys = Iterator[GraphKey]
 
 
-def graph_watches(caches: Caches, graph_caches: GraphCaches, nodes: Nodes) -> tuple[Watch, ...]:
+def graph_watches(caches: Caches, graph_caches: GraphCaches) -> tuple[Watch, ...]:
     """The watches of DynamoGraphDeployments."""
     find, graphs, children = _GraphKeys(caches, graph_caches), graph_caches.graphs, graph_caches.children
     optional: list[Watch] = []
@@ -50,7 +49,7 @@ def graph_watches(caches: Caches, graph_caches: GraphCaches, nodes: Nodes) -> tu
             (Watch(child, find.of_child), Watch(child.on_synced_or_absent, find.failed))
             for child in children.values()
         ),
-        Watch(nodes.subscribe, find.without_grove),
+        Watch(caches.nodes.subscribe, find.without_grove),
         Watch(caches.claim_templates, find.failed_in_namespace, created),
         Watch(caches.topologies, find.failed, spec_changed),
         Watch(caches.topology_bindings, find.failed, spec_changed),

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import HasMetadata
-from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.predicates import spec_changed, status_changed_by_others
 from grove.operator.caches.registry import Caches, owning_topology
 from grove.operator.keys import TopologyKey
@@ -20,7 +19,7 @@ from grove.schedulers.backend import AnyTopology, SchedulerObject
 from grove.topology.constraints import topology_name_of
 
 
-def topology_watches(caches: Caches, nodes: Nodes) -> tuple[Watch, ...]:
+def topology_watches(caches: Caches) -> tuple[Watch, ...]:
     """The watches of topologies of both kinds."""
     find = _TopologyKeys(caches)
     topologies = (caches.topologies, caches.topology_bindings)
@@ -31,7 +30,7 @@ def topology_watches(caches: Caches, nodes: Nodes) -> tuple[Watch, ...]:
         *(Watch(cache, topology_itself, by_others(cache), timing.BATCH_DELAY) for cache in topologies),
         *(Watch(cache, find.scheduler_topology, replay=True) for cache in of_schedulers),
         *(Watch(cache.on_synced_or_absent, find.all_topologies) for cache in of_schedulers),
-        Watch(nodes.subscribe, find.all_topologies, delay=timing.TOPOLOGY_USAGE_DELAY),
+        Watch(caches.nodes.subscribe, find.all_topologies, delay=timing.TOPOLOGY_USAGE_DELAY),
         Watch(caches.sets, topologies_referred_to, spec_changed, timing.TOPOLOGY_USAGE_DELAY),
     )
 

@@ -1,5 +1,5 @@
-"""A queue in which tenants take turns, and within a tenant its owners: however many items one of them has
-waiting, the others come next.
+"""A round-robin queue of two levels: tenants take turns, and within a tenant its owners. However many items
+one of them has waiting, the others come next.
 
 Used by `fair_queue` for keys that wait for a worker, and by `write_limiter` for writes that wait for a slot.
 """
@@ -14,7 +14,7 @@ N = TypeVar("N", bound=Hashable)
 T = TypeVar("T", bound=Hashable)
 
 
-class TurnQueue(Generic[N, T]):
+class RoundRobinQueue(Generic[N, T]):
     """Waiting items by tenant and owner: first come, first served within an owner. The costs of all methods
     do not depend on how many items and owners a tenant has."""
 

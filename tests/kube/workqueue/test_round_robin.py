@@ -5,19 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.kube.workqueue.turn_queue import TurnQueue
+from grove.kube.workqueue.round_robin import RoundRobinQueue
 
 Item = tuple[str, str, int]  # its tenant, its owner, a number
 
 
-def filled(*items: Item) -> TurnQueue[str, Item]:
-    queue: TurnQueue[str, Item] = TurnQueue()
+def filled(*items: Item) -> RoundRobinQueue[str, Item]:
+    queue: RoundRobinQueue[str, Item] = RoundRobinQueue()
     for item in items:
         queue.add(item, item[0], item[1])
     return queue
 
 
-def drained(queue: TurnQueue[str, Item]) -> list[Item]:
+def drained(queue: RoundRobinQueue[str, Item]) -> list[Item]:
     items = []
     while (item := queue.pop()) is not None:
         items.append(item)
