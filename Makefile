@@ -10,6 +10,10 @@ BENCH  := $(VENV)/.bench-installed
 
 # Cluster tests mostly wait, so that several run in parallel: each worker has its own control plane (1 to 2 GiB).
 WORKERS ?= 3
+# The minor version of Kubernetes to test on: make test KUBERNETES=1.36
+ifdef KUBERNETES
+export GROVE_KUBERNETES := $(KUBERNETES)
+endif
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: help
@@ -40,10 +44,18 @@ down: $(ENV) ## stop the local cluster and remove its state
 	@$(BIN)/grove down --delete $(ARGS)
 
 .PHONY: test
-test: $(ENV) ## run all tests, on a real control plane that is built and started when needed
+test: $(ENV) ## run all tests, on a real control plane that is built when needed (KUBERNETES=1.36: another version)
 	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m tools.helm
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
+
+# What depends on the version of Kubernetes: its schedulers, admission, and upgrades of a cluster.
+BY_VERSION = tests/cluster/schedulers tests/cluster/webhooks tests/cluster/operator/scheduling
+
+.PHONY: test-by-version
+test-by-version: $(ENV) ## run the tests that depend on the version of Kubernetes (KUBERNETES=1.36)
+	@$(BIN)/grove cluster prepare
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(BY_VERSION) $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(ENV) ## run the pure tests, in seconds, without a cluster

@@ -6,13 +6,16 @@ import asyncio
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
 
+from grove.local.build import binaries
 from grove.local.build.binaries import Binaries
+from grove.local.build.versions import default_minor
 from grove.local.cluster import lifecycle
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.cluster.processes import start_time
@@ -21,6 +24,12 @@ from grove.local.state_dir import ClusterSettings, StateDir
 
 REPORTER = ProgressReporter(Console(stderr=True))
 _ROOT = Path(tempfile.gettempdir()) / f"grove-tests-{os.getuid()}"
+
+
+@cache
+def programs(minor: str = default_minor()) -> Binaries:
+    """The programs of the control plane, found or built once; by default of the version under test."""
+    return binaries.find(minor, REPORTER)
 
 
 @contextmanager
@@ -46,8 +55,7 @@ def stop_leftovers() -> None:
 class Clusters:
     """Starts clusters of this run and keeps track of them."""
 
-    def __init__(self, programs: Callable[[], Binaries]) -> None:
-        self._programs = programs
+    def __init__(self) -> None:
         self._started: list[StateDir] = []
 
     def start_now(self, name: str, **settings: object) -> LocalCluster:
@@ -55,9 +63,9 @@ class Clusters:
         state = self.state(name)
         if state not in self._started:
             self._started.append(state)
-        small: dict[str, object] = {"nodes": 4, "gpus": 8, "shape": "1x1x1x4"}
+        small: dict[str, object] = {"kubernetes": default_minor(), "nodes": 4, "gpus": 8, "shape": "1x1x1x4"}
         wanted = ClusterSettings(**{**small, **settings})  # type: ignore[arg-type]
-        return lifecycle.up(state, wanted, self._programs, REPORTER)
+        return lifecycle.up(state, wanted, programs, REPORTER)
 
     async def start(self, name: str, **settings: object) -> LocalCluster:
         """The same inside of an event loop."""

@@ -15,9 +15,9 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES
-from grove.local.build import binaries
+from grove.local.build.binaries import Binaries
 from grove.local.cluster.lifecycle import LocalCluster
-from tests.clusters import REPORTER, Clusters, stop_leftovers
+from tests.clusters import Clusters, programs, stop_leftovers
 from tests.namespaces import make_namespace
 
 # An ordinary run tries the same examples each time, so that a failure is caused by the change under test. The
@@ -75,16 +75,16 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def control_plane() -> binaries.Binaries:
-    """The programs of the control plane, found or built once."""
-    return binaries.find(REPORTER)
+def control_plane() -> Binaries:
+    """The programs of the control plane of the version under test."""
+    return programs()
 
 
 @pytest.fixture(scope="session")
-def cluster(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
+def cluster() -> Iterator[LocalCluster]:
     """The cluster that the whole run shares; tests clean up after themselves."""
     stop_leftovers()
-    shared = Clusters(lambda: control_plane)
+    shared = Clusters()
     try:
         settings = {"nodes": 16, "shape": "1x2x2x4", "audit": True, "init_containers": True}
         yield shared.start_now("shared", feature_gates=_GATES, **settings)
@@ -93,9 +93,9 @@ def cluster(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def clusters(control_plane: binaries.Binaries) -> Iterator[Clusters]:
+def clusters() -> Iterator[Clusters]:
     """Separate clusters for tests that break them."""
-    own = Clusters(lambda: control_plane)
+    own = Clusters()
     try:
         yield own
     finally:

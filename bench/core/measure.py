@@ -22,6 +22,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
 from grove.local.build import binaries
+from grove.local.build.versions import default_minor
 from grove.local.cluster import lifecycle
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.progress import ProgressReporter
@@ -38,10 +39,10 @@ async def measure() -> Result:
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         state = StateDir(Path(folder) / "cluster")
-        settings = ClusterSettings(nodes=100, gpus=8, shape="1x5x4x5", audit=True)
+        settings = ClusterSettings(kubernetes=default_minor(), nodes=100, gpus=8, shape="1x5x4x5", audit=True)
         reporter = ProgressReporter(console)
         cluster = await asyncio.to_thread(
-            lifecycle.up, state, settings, lambda: binaries.find(reporter), reporter
+            lifecycle.up, state, settings, lambda minor: binaries.find(minor, reporter), reporter
         )
         try:
             async with Client(config.load(cluster.kubeconfig)) as client:

@@ -25,6 +25,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.resource import NAMESPACES, PODS, SERVICE_ACCOUNTS
 from grove.kube.errors import AlreadyExists
 from grove.local.build import binaries
+from grove.local.build.versions import default_minor
 from grove.local.cluster import lifecycle
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterSettings, StateDir
@@ -64,8 +65,10 @@ def control_plane(console: Console) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         state = StateDir(Path(folder) / "cluster")
         try:
-            wanted = ClusterSettings(nodes=4, gpus=8, shape="1x1x1x4")
-            yield lifecycle.up(state, wanted, lambda: binaries.find(reporter), reporter).kubeconfig
+            wanted = ClusterSettings(kubernetes=default_minor(), nodes=4, gpus=8, shape="1x1x1x4")
+            yield lifecycle.up(
+                state, wanted, lambda minor: binaries.find(minor, reporter), reporter
+            ).kubeconfig
         finally:
             lifecycle.down(state, delete=True)
 

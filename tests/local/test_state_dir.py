@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
 from grove.local import state_dir as state_module
+from grove.local.build.binaries import Binaries
 from grove.local.cluster import lifecycle, ports, processes
 from grove.local.errors import LocalError
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterRecord, ClusterSettings, StateDir
 
 SETTINGS = ClusterSettings(
-    nodes=2, gpus=8, shape="1x1x1x2", feature_gates={"A": True}, runtime_config=("a/v1=true",)
+    kubernetes="1.37",
+    nodes=2,
+    gpus=8,
+    shape="1x1x1x2",
+    feature_gates={"A": True},
+    runtime_config=("a/v1=true",),
 )
 
 
@@ -30,6 +37,27 @@ def test_record_round_trips(state) -> None:
     record = ClusterRecord(settings=SETTINGS, ports=ports.choose(0), origins={"etcd": "cache"})
     state.write(record)
     assert state.read() == record
+
+
+def test_record_without_version_is_of_1_36(state) -> None:
+    """Records from before the version could be chosen: an upgrade is the user's decision."""
+    state.write(ClusterRecord(settings=SETTINGS, ports=ports.choose(0)))
+    record = state.root / "cluster.json"
+    record.write_text(record.read_text().replace('"kubernetes": "1.37",', ""))
+    found = state.read()
+    assert found is not None
+    assert found.settings.kubernetes == "1.36"
+
+
+def test_older_version_is_refused(state) -> None:
+    state.write(ClusterRecord(settings=SETTINGS, ports=ports.choose(0)))
+    older = msgspec.structs.replace(SETTINGS, kubernetes="1.36")
+    with pytest.raises(LocalError, match=r"the data of Kubernetes 1\.37, which 1\.36 cannot read"):
+        lifecycle.up(state, older, _unexpected, ProgressReporter(Console(quiet=True)))
+
+
+def _unexpected(minor: str) -> Binaries:
+    raise AssertionError(f"the programs of {minor} are requested")
 
 
 def test_damaged_record_names_the_remedy(state) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grove.local.build import go_build
 from grove.local.build.binaries import locked
-from grove.local.build.versions import KUBERNETES, same_minor
+from grove.local.build.versions import default_minor, same_minor
 from grove.local.paths import cache_dir, target
 from grove.local.progress import ProgressReporter
 
@@ -47,9 +47,9 @@ def _build(folder: Path, reporter: ProgressReporter, environ: Mapping[str, str])
 
 
 def _stamps() -> dict[str, str]:
-    """Link-time variables: without a cluster, charts are rendered for the supported Kubernetes version."""
+    """Link-time variables: without a cluster, charts are rendered for the default Kubernetes version."""
     stamps = {"helm.sh/helm/v3/internal/version.version": f"v{version()}"}
-    major, minor, _ = KUBERNETES.split(".")
+    major, minor = default_minor({}).split(".")
     for package in ("chartutil", "lint/rules"):
         stamps[f"helm.sh/helm/v3/pkg/{package}.k8sVersionMajor"] = major
         stamps[f"helm.sh/helm/v3/pkg/{package}.k8sVersionMinor"] = minor

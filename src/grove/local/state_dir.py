@@ -34,6 +34,7 @@ class Ports(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a cluster; stored, so that a restart uses the same ones."""
 
+    kubernetes: str  # the minor version
     nodes: int
     gpus: int
     shape: str
@@ -92,7 +93,7 @@ class StateDir:
     def read(self) -> ClusterRecord | None:
         """The record of the cluster in this directory, if there is one."""
         try:
-            return msgspec.json.decode(self._record.read_bytes(), type=ClusterRecord)
+            return _decode(self._record.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -150,3 +151,10 @@ class StateDir:
             file.write(str(os.getpid()))
             file.flush()
             yield
+
+
+def _decode(content: bytes) -> ClusterRecord:
+    """A record; those from before the version could be chosen are of Kubernetes 1.36."""
+    record = msgspec.json.decode(content, type=dict[str, dict[str, object]])
+    record.get("settings", {}).setdefault("kubernetes", "1.36")
+    return msgspec.convert(record, ClusterRecord)

@@ -9,10 +9,9 @@ import pytest
 
 from grove.api.crds import crd, openapi
 from grove.api.types.registry import KINDS
-from grove.local.build import binaries
 from tests.cluster.api.objects import RESOURCES, create, group, pod_clique, pod_clique_set
 from tests.cluster.conftest import apply
-from tests.clusters import REPORTER
+from tests.clusters import programs
 from tools import kubernetes_openapi
 
 GROUPS = {"grove.io", "scheduler.grove.io"}
@@ -60,7 +59,7 @@ async def test_openapi_extract_matches_running_server(client):
 
 
 async def kubectl(cluster, *arguments: str) -> list[str]:
-    program = binaries.find(REPORTER)["kubectl"]
+    program = programs()["kubectl"]
     process = await asyncio.create_subprocess_exec(
         program, "--kubeconfig", cluster.kubeconfig, *arguments, stdout=asyncio.subprocess.PIPE
     )

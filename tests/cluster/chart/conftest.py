@@ -8,15 +8,14 @@ import pytest
 
 from grove.kube.auth import config
 from grove.kube.client.client import Client
-from grove.local.build import binaries
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.clusters import Clusters
 
 
 @pytest.fixture(scope="package")
-def site(control_plane: binaries.Binaries) -> Iterator[LocalCluster]:
+def site() -> Iterator[LocalCluster]:
     """The cluster in which the chart is installed."""
-    own = Clusters(lambda: control_plane)
+    own = Clusters()
     try:
         yield own.start_now("site")
     finally:

@@ -35,8 +35,10 @@ def test_old_go_is_replaced_from_pypi_once(tmp_path, monkeypatch) -> None:
 
 
 def test_failed_build_reports_compiler_output(tmp_path, monkeypatch) -> None:
-    (tmp_path / "go.mod").write_text("module broken\n\ngo 1.26.0\n")
+    (tmp_path / "1.37").mkdir()
+    (tmp_path / "1.37" / "go.mod").write_text("module broken\n\ngo 1.26.0\n")
+    (tmp_path / "1.37" / "go.sum").write_text("")
     (tmp_path / "main.go").write_text("package main\n\nfunc main() { undefinedThing() }\n")
-    monkeypatch.setattr(go_build, "SOURCES", tmp_path)
-    with pytest.raises(LocalError, match=r"compiling Kubernetes failed: .*undefined: undefinedThing"):
-        go_build.build(tmp_path / "out", tmp_path / "cache", QUIET)
+    monkeypatch.setattr(go_build, "_SOURCES", tmp_path)
+    with pytest.raises(LocalError, match=r"compiling Kubernetes \S+ failed: .*undefined: undefinedThing"):
+        go_build.build("1.37", tmp_path / "out", tmp_path / "cache", QUIET)

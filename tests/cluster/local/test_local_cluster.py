@@ -16,7 +16,6 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, PODS, SERVICE_ACCOUNTS, Resource
 from grove.kube.errors import Forbidden, KubeError
-from grove.local.build import binaries
 from grove.local.cluster import lifecycle
 from grove.local.cluster.cluster_shape import RACK
 from grove.local.cluster.lifecycle import LocalCluster
@@ -24,14 +23,14 @@ from grove.local.cluster.nodes import gpus_of, is_ready
 from grove.local.cluster.processes import stop
 from grove.local.cluster.status import read_status
 from grove.local.errors import LocalError
-from tests.clusters import REPORTER
+from tests.clusters import programs
 from tests.service_accounts import request_token
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
 async def kubectl(started: LocalCluster, *arguments: str) -> None:
-    program = binaries.find(REPORTER)["kubectl"]
+    program = programs()["kubectl"]
     process = await asyncio.create_subprocess_exec(program, "--kubeconfig", started.kubeconfig, *arguments)
     assert await process.wait() == 0
 

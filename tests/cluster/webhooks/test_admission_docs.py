@@ -12,13 +12,12 @@ import pytest
 
 from grove.kube.auth import config
 from grove.kube.client.client import Client
-from grove.local.build import binaries
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.webhooks.registrations import served
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import admitting, eventually, refusal
 from tests.cluster.webhooks.test_process import invalid_set
-from tests.clusters import REPORTER
+from tests.clusters import programs
 from tests.shared import ROOT
 
 PAGE = (ROOT / "docs/admission.md").read_text()
@@ -33,7 +32,7 @@ def test_table_lists_the_registered_webhooks() -> None:
 
 
 async def kubectl(cluster: LocalCluster, line: str) -> str:
-    program = str(binaries.find(REPORTER)["kubectl"])
+    program = str(programs()["kubectl"])
     process = await asyncio.create_subprocess_exec(
         program,
         *shlex.split(line)[1:],

@@ -17,11 +17,12 @@ import pytest
 from rich.console import Console
 
 from grove.local.build.releases import ReleaseUnavailable, asset, download
-from grove.local.build.versions import ETCD, KUBERNETES, KWOK, PROGRAMS, Program
+from grove.local.build.versions import ETCD, KUBERNETES, KWOK, Program, default_minor, programs
 from grove.local.errors import LocalError
 from grove.local.progress import ProgressReporter
 
-BY_NAME = {part.name: part for part in PROGRAMS}
+MINOR = default_minor({})
+BY_NAME = {part.name: part for part in programs(MINOR)}
 TASK = ProgressReporter(Console(stderr=True), quiet=True)
 
 
@@ -52,7 +53,7 @@ def publish(root: Path, path: str, content: bytes) -> str:
 
 
 def publish_kubernetes(root: Path, name: str, content: bytes, checksum: str | None = None) -> None:
-    path = f"dl.k8s.io/v{KUBERNETES}/bin/linux/amd64/{name}"
+    path = f"dl.k8s.io/v{KUBERNETES[MINOR]}/bin/linux/amd64/{name}"
     found = publish(root, path, content)
     publish(root, f"{path}.sha256", (checksum or found).encode())
 

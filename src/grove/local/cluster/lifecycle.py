@@ -16,6 +16,7 @@ from pathlib import Path
 
 from grove.kube.errors import ConnectError
 from grove.local.build.binaries import Binaries
+from grove.local.build.versions import is_older
 from grove.local.cluster import command_lines, ports
 from grove.local.cluster.health import Probe, wait_until_healthy
 from grove.local.cluster.nodes import ensure_nodes
@@ -57,9 +58,10 @@ class LocalCluster:
 
 
 def up(
-    state: StateDir, settings: ClusterSettings, find: Callable[[], Binaries], reporter: ProgressReporter
+    state: StateDir, settings: ClusterSettings, find: Callable[[str], Binaries], reporter: ProgressReporter
 ) -> LocalCluster:
-    """Start the components that do not run, and wait until the cluster is ready."""
+    """Start the components that do not run, and wait until the cluster is ready. `find` returns the programs
+    of a minor version."""
     state.prepare()
     with state.lock():
         before = state.read()
@@ -74,7 +76,7 @@ def up(
                 raise LocalError(f"{error}; to restart the cluster: grove down, then grove up") from None
             return cluster
         try:
-            cluster = _start(state, settings, before, find(), reporter)
+            cluster = _start(state, settings, before, find(settings.kubernetes), reporter)
             asyncio.run(ensure_nodes(cluster.kubeconfig, settings, reporter))
         except BaseException:
             stop_components(state)
@@ -126,7 +128,13 @@ def stop_components(state: StateDir, names: tuple[str, ...] = (*COMPONENTS, *STA
 
 
 def _check_settings_unchanged(state: StateDir, stored: ClusterSettings, requested: ClusterSettings) -> None:
-    """Reject options that differ from those of the running or stored cluster."""
+    """Reject options that differ from those of the running or stored cluster, and an older Kubernetes:
+    it may be unable to decode what a newer one has stored."""
+    if is_older(requested.kubernetes, stored.kubernetes):
+        raise LocalError(
+            f"the cluster in {state.root} has the data of Kubernetes {stored.kubernetes}, which "
+            f"{requested.kubernetes} cannot read: run grove down --delete first"
+        )
     alive = bool(running(state))
     fixed = ("nodes", "gpus", "shape") + (ClusterSettings.__struct_fields__ if alive else ())
     for name in fixed:
