@@ -1,14 +1,14 @@
-"""Writes the extract of Kubernetes' OpenAPI document that our CRDs embed, for `grove.api.crds.openapi`.
+"""Writes the extract of Kubernetes' OpenAPI documents that our CRDs embed, for `grove.api.crds.openapi`.
 
-    python -m tools.kubernetes_openapi --kubeconfig PATH
+    python -m tools.kubernetes_openapi
 
-writes it from a running API server. Then run `make fix`, and review what has changed in the CRDs.
+reads the documents of all supported versions from Kubernetes' Go modules, which `go` downloads. Then run
+`make fix`, and review what has changed in the CRDs.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ import msgspec
 
 import grove.api
 from grove.api.crds.openapi import SPECIAL, Extract
-from grove.kube.auth import config
 from grove.kube.client.client import Client
+from grove.local.build.versions import KUBERNETES
+from tools.openapi_union import united
 
 DOCUMENTS = ("api/v1", "apis/autoscaling/v2", "apis/resource.k8s.io/v1")
 """Paths below `/openapi/v3/`."""
@@ -41,10 +42,19 @@ and unions."""
 
 
 async def fetch(client: Client) -> Extract:
-    """The extract from a running API server."""
+    """The extract from a running API server, for comparison."""
     version = msgspec.json.decode((await client.raw("GET", "/version")).body)["gitVersion"]
     replies = [await client.raw("GET", f"/openapi/v3/{document}") for document in DOCUMENTS]
     return make_extract(version, [msgspec.json.decode(reply.body) for reply in replies])
+
+
+def from_go_module(release: str) -> Extract:
+    """The extract from the Go module of a release, which contains what its API server serves."""
+    command = ["go", "mod", "download", "-json", f"k8s.io/kubernetes@v{release}"]
+    folder = msgspec.json.decode(subprocess.check_output(command))["Dir"]
+    files = [f"{document.replace('/', '__')}_openapi.json" for document in DOCUMENTS]
+    texts = [Path(folder, "api", "openapi-spec", "v3", file).read_bytes() for file in files]
+    return make_extract(f"v{release}", [msgspec.json.decode(text) for text in texts])
 
 
 def make_extract(version: str, documents: list[Mapping[str, Any]]) -> Extract:
@@ -57,13 +67,13 @@ def make_extract(version: str, documents: list[Mapping[str, Any]]) -> Extract:
         if name not in definitions and name not in SPECIAL:
             definitions[name] = _trimmed(served[name])
             wanted.extend(_references(definitions[name]))
-    return Extract(version, dict(sorted(definitions.items())))
+    return Extract((version,), dict(sorted(definitions.items())))
 
 
 def render(extract: Extract) -> str:
     """The extract as JSON, one definition per line: diffs between Kubernetes versions are readable."""
     lines = (f"{_json(name)}:{_json(schema)}" for name, schema in extract.definitions.items())
-    return f'{{"version":{_json(extract.version)},"definitions":{{\n' + ",\n".join(lines) + "\n}}\n"
+    return f'{{"versions":{_json(extract.versions)},"definitions":{{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def _trimmed(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,13 +102,6 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-async def _from(kubeconfig: Path | None) -> Extract:
-    async with Client(config.load(kubeconfig)) as client:
-        return await fetch(client)
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kubeconfig", type=Path)
-    extract = asyncio.run(_from(parser.parse_args().kubeconfig))
+    extract = united([from_go_module(release) for release in KUBERNETES.values()])
     Path(*grove.api.__path__, "kubernetes.json").write_text(render(extract))

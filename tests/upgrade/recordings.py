@@ -1,7 +1,7 @@
 """Recordings of live sets: every object of a namespace as a build of the operator left it.
 
-A release adds a folder with its own recordings (`GROVE_RECORD=<release>`, see CONTRIBUTING.md); none is ever
-changed.
+A release adds a folder with its own recordings, and the schemas of Kubernetes' types in its CRDs
+(`GROVE_RECORD=<release>`, see CONTRIBUTING.md); none is ever changed.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from grove.api.crds.openapi import Extract
+from tools import kubernetes_openapi
+
 FOLDER = Path(__file__).parent / "recordings"
+SCHEMAS = Path(__file__).parent / "schemas"
 Body = dict[str, Any]
 
 
@@ -57,3 +62,15 @@ def _shortened(body: Body) -> Body:
 
 def pods(recording: Recording) -> Iterator[Body]:
     yield from recording.of("Pod")
+
+
+def schema_releases() -> list[str]:
+    return sorted(file.stem for file in SCHEMAS.glob("*.json"))
+
+
+def load_schemas(release: str) -> Extract:
+    return msgspec.json.decode((SCHEMAS / f"{release}.json").read_bytes(), type=Extract)
+
+
+def save_schemas(release: str, extract: Extract) -> None:
+    (SCHEMAS / f"{release}.json").write_text(kubernetes_openapi.render(extract))

@@ -6,6 +6,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tools.openapi_union import covers
 
 from grove.api.crds import crd, openapi
 from grove.api.types.registry import KINDS
@@ -54,8 +55,8 @@ async def test_applying_crds_again_changes_nothing(crds, client):
         assert again["metadata"]["generation"] == before["metadata"]["generation"]
 
 
-async def test_openapi_extract_matches_running_server(client):
-    assert await kubernetes_openapi.fetch(client) == openapi.extract()
+async def test_openapi_extract_covers_running_server(client):
+    assert covers(openapi.extract(), await kubernetes_openapi.fetch(client))
 
 
 async def kubectl(cluster, *arguments: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Schemas of Kubernetes' own types, for the CRDs that embed them.
 
-`kubernetes.json` is an extract of the OpenAPI document that the API server serves, written by `python -m
-tools.kubernetes_openapi`: generating CRDs needs no API server and gives the same result everywhere.
+`kubernetes.json` is an extract of the OpenAPI documents that API servers of all supported versions serve,
+written by `python -m tools.kubernetes_openapi`: generating CRDs needs no API server and gives the same result
+everywhere.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _NOT_UPSTREAM = {("io.k8s.api.core.v1.AzureDiskVolumeSource", name) for name in 
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """The definitions that our CRDs embed, from one version of Kubernetes."""
+    """The definitions that our CRDs embed, from one or several versions of Kubernetes."""
 
-    version: str
+    versions: tuple[str, ...]
     definitions: dict[str, Schema]
 
 

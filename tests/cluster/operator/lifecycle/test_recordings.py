@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from grove.api.crds import openapi
 from grove.kube.client.client import Client
 from grove.kube.client.resource import (
     HORIZONTAL_POD_AUTOSCALERS,
@@ -36,7 +37,7 @@ from tests.cluster.operator.support.nodes import cordoned
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS
 from tests.cluster.operator.support.updates import progress_of, slow
 from tests.cluster.operator.support.workloads import Body, clique, small, workload
-from tests.upgrade.recordings import Recording, save
+from tests.upgrade.recordings import Recording, save, save_schemas
 
 RELEASE = os.environ.get("GROVE_RECORD", "")
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(not RELEASE, reason="GROVE_RECORD names no release")]
@@ -139,6 +140,10 @@ SCENARIOS: dict[str, tuple[Actions, Callable[[World], Any], dict[str, Any]]] = {
     "mid-update": (mid_update, no_context, {}),
     "terminated": (terminated, no_context, {}),
 }  # fmt: skip
+
+
+def test_schemas_are_recorded() -> None:
+    save_schemas(RELEASE, openapi.extract())
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
