@@ -16,6 +16,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES
 from grove.local.build.binaries import Binaries
+from grove.local.build.versions import default_minor, is_older
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.clusters import Clusters, programs, stop_leftovers
 from tests.namespaces import make_namespace
@@ -34,8 +35,8 @@ _PROCESSORS = [*structlog.get_config()["processors"][:-1], _PLAIN]
 _numbers = itertools.count(1)
 _LONGEST_TEST = 900.0
 _DUMP_SECONDS = 30.0
-_GATES = {"HPAScaleToZero": True}
-"""Settings of the shared cluster: the minimum of an autoscaler may be 0."""
+_GATES = {"HPAScaleToZero": True} if is_older(default_minor(), "1.37") else {}
+"""Settings of the shared cluster: the minimum of an autoscaler may be 0, as by default from 1.37 on."""
 
 
 def pytest_configure() -> None:

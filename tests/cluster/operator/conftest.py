@@ -17,6 +17,7 @@ from grove.kube.errors import Conflict, NotFound
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.chart import Account
 from tests.cluster.operator.support.harness import World, watching
+from tests.cluster.operator.support.metrics_api import Metrics, serving_metrics
 from tests.cluster.operator.support.objects import CLIQUES, GANGS
 from tests.cluster.operator.support.workloads import AGENT, clique
 from tests.cluster.operator.support.world import GARBAGE
@@ -56,6 +57,13 @@ async def world(
     """The test's namespace, watched, and emptied after the test."""
     async with watching(client, operator_account.config, namespace) as world:
         yield world
+
+
+@pytest.fixture
+async def metrics(client: Client) -> AsyncIterator[Metrics]:
+    """The values of external metrics, which autoscalers read."""
+    async with serving_metrics(client) as served:
+        yield served
 
 
 @pytest.fixture

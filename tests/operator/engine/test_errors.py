@@ -105,6 +105,23 @@ def test_failed_write_has_upstream_error_code(intent, code):
     assert error.description.endswith(", cause: no")
 
 
+@pytest.mark.parametrize(
+    ("fewest", "refused", "hint"),
+    [(0, "spec.minReplicas", True), (0, "spec.metrics", False), (1, "spec.minReplicas", False)],
+)
+@pytest.mark.parametrize("write", [Create, Patch])
+def test_refused_minimum_of_zero_names_feature_gate(write, fewest, refused, hint):
+    target = Target("autoscaling/v2", "HorizontalPodAutoscaler", "w", "default")
+    result = Result(
+        write(target, {"spec": {"minReplicas": fewest}}),
+        IntentState.FAILED,
+        error=RuntimeError(f"{refused}: Invalid value"),
+    )
+    (error,) = collect_errors(Outcome((result,)), now=0.0).of_set
+    assert f"{refused}: Invalid value" in error.description
+    assert ("feature gate HPAScaleToZero" in error.description) == hint
+
+
 def test_name_conflict_is_prefixed_in_cause():
     intent = Create(Target("v1", "Service", "w-0", "default"), {})
     taken = name_conflict_error("create Service w-0", ObjectMeta(name="w-0"))

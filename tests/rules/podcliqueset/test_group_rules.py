@@ -134,7 +134,10 @@ GROUPS = [
     ),
     (
         {f"{G}.minAvailable": 2, f"{G}.scaleConfig": scaling(fewest=1)},
-        [f"{G}.scaleConfig.minReplicas: Invalid value: 1: must be greater than or equal to minAvailable"],
+        [
+            f"{G}.scaleConfig.minReplicas: Invalid value: 1: must be 0, or greater than or equal to "
+            "minAvailable"
+        ],
     ),
     (
         {f"{G}.scaleConfig": scaling(fewest=3, most=2)},

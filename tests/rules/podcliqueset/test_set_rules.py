@@ -129,8 +129,8 @@ CLIQUES = [
     (
         {f"{C}.spec.autoScalingConfig": scaling(fewest=1)},
         [
-            f"{C}.spec.autoScalingConfig.minReplicas: Invalid value: 1: must be greater than or equal to "
-            "minAvailable"
+            f"{C}.spec.autoScalingConfig.minReplicas: Invalid value: 1: must be 0, or greater than or equal "
+            "to minAvailable"
         ],
     ),
     (

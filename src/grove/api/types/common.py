@@ -15,7 +15,8 @@ class AutoScalingConfig(Wire, frozen=True):
     max_replicas: Count
     """The upper limit of the autoscaler; not below `minReplicas`."""
     min_replicas: Count | None = None
-    """The lower limit of the autoscaler; not below `minAvailable`. Defaults to `replicas`."""
+    """The lower limit of the autoscaler: 0, or at least `minAvailable`. Defaults to `replicas`. 0 needs a
+    metric of type `Object` or `External`, and Kubernetes 1.37 or its feature gate `HPAScaleToZero`."""
     metrics: Annotated[tuple[MetricSpec, ...], ATOMIC] = ()
     """The metrics to scale by (autoscaling/v2 MetricSpec). Without any, Kubernetes scales by 80 % CPU
     utilization."""

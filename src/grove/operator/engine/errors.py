@@ -40,6 +40,10 @@ _CLAIM_CODES = {
     PodClique.KIND.name: ErrorCode.SYNC_CLIQUE_CLAIM,
 }
 """The error code of a claim that cannot be created, by the kind of its owner; otherwise the set owns it."""
+_SCALE_TO_ZERO = (
+    "; minReplicas 0 needs Kubernetes 1.37 or the feature gate HPAScaleToZero of API server and controller "
+    "manager: switch it on, or raise minReplicas"
+)
 
 
 ChildRef = tuple[str, str]
@@ -94,7 +98,7 @@ def collect_errors(
         if _creates(result.intent, "Pod") and result.name and child:
             # The server's message names the pod: without the name, the errors of many pods are one.
             cause = cause.replace(result.name, f"{child[1]}-*")
-        error = _error(result.intent, cause, now, code)
+        error = _error(result.intent, cause + _remedy(result.intent, cause), now, code)
         target = of_children.setdefault(child, {}) if child else of_set
         # Of many claims with the same error, the first is named.
         error_key = f"{error.code} {cause.replace(result.name, '*')}" if result.name else error.description
@@ -139,6 +143,14 @@ def _cause(error: Exception | None) -> str:
     if isinstance(error, NoAnswer):
         return f"{error}; {CAUSE}"
     return f"NameConflict: {error}" if isinstance(error, NameConflict) else str(error)
+
+
+def _remedy(intent: Intent, cause: str) -> str:
+    """What the user can do about a refused autoscaler; the API server's message does not name the gate."""
+    if intent.target.kind != "HorizontalPodAutoscaler" or not isinstance(intent, Create | Patch):
+        return ""
+    at_zero = intent.body.get("spec", {}).get("minReplicas") == 0
+    return _SCALE_TO_ZERO if at_zero and "spec.minReplicas" in cause else ""
 
 
 def _error(intent: Intent, cause: str, now: float, code: str) -> LastError:

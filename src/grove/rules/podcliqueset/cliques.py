@@ -10,7 +10,7 @@ from grove.api.types.common import AutoScalingConfig
 from grove.api.types.podcliqueset import CliqueTemplate
 from grove.rules import syntax
 from grove.rules.decode import CliquePodSpec, PodContainer, Workload
-from grove.rules.podcliqueset import update_strategy
+from grove.rules.podcliqueset import autoscaling_bounds, update_strategy
 from grove.rules.syntax import duplicates
 
 _CLIQUES = "spec.template.cliques"
@@ -44,6 +44,10 @@ def warnings(workload: Workload) -> Iterator[str]:
             yield (
                 f"{path}.spec.podSpec.restartPolicy is {pod.restart_policy}: a pod that terminates is "
                 "replaced; use Always to restart its containers"
+            )
+        if clique.spec.auto_scaling_config is not None:
+            yield from autoscaling_bounds.warnings(
+                f"{path}.spec.autoScalingConfig", clique.spec.auto_scaling_config, clique.spec.min_available
             )
         if clique.rolling_update is not None and clique.name in members:
             yield f"{path}.rollingUpdate is ignored: set it on the scaling group, which updates the clique"
@@ -87,15 +91,13 @@ def _counts(path: str, clique: CliqueTemplate) -> Iterator[FieldError]:
 
 
 def _bounds(path: str, config: AutoScalingConfig, least: int | None, replicas: int) -> Iterator[FieldError]:
-    fewest, most = config.min_replicas, config.max_replicas
-    if fewest is None:
+    if config.min_replicas is None:
         yield required(f"{path}.minReplicas")
-    elif least is not None and fewest < least:
-        yield invalid(f"{path}.minReplicas", fewest, "must be greater than or equal to minAvailable")
-    if fewest is not None and most < fewest:
-        yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to minReplicas")
-    if most < replicas:
-        yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to replicas")
+    else:
+        yield from autoscaling_bounds.errors(path, config, config.min_replicas, least)
+    if config.max_replicas < replicas:
+        why = "must be greater than or equal to replicas"
+        yield invalid(f"{path}.maxReplicas", config.max_replicas, why)
 
 
 def _pod(path: str, pod: CliquePodSpec, creating: bool) -> Iterator[FieldError]:

@@ -9,7 +9,7 @@ from grove.api.naming import names
 from grove.api.types.podcliqueset import ScalingGroupTemplate
 from grove.rules import syntax
 from grove.rules.decode import Workload
-from grove.rules.podcliqueset import update_strategy
+from grove.rules.podcliqueset import autoscaling_bounds, update_strategy
 from grove.rules.podcliqueset.cliques import too_long
 from grove.rules.syntax import duplicates
 
@@ -41,12 +41,14 @@ def errors(workload: Workload) -> Iterator[FieldError]:
 def warnings(workload: Workload) -> Iterator[str]:
     """Warnings about settings that are valid and probably not intended."""
     for index, group in enumerate(workload.template.pod_clique_scaling_groups):
-        config = group.scale_config
-        if config is not None and config.max_replicas < group.replicas:
-            yield (
-                f"{_GROUPS}[{index}].scaleConfig.maxReplicas is below replicas: the autoscaler scales in the "
-                f"group from {group.replicas} to {config.max_replicas}; raise maxReplicas or lower replicas"
-            )
+        if (config := group.scale_config) is not None:
+            path = f"{_GROUPS}[{index}].scaleConfig"
+            if config.max_replicas < group.replicas:
+                yield (
+                    f"{path}.maxReplicas is below replicas: the autoscaler scales in the group from "
+                    f"{group.replicas} to {config.max_replicas}; raise maxReplicas or lower replicas"
+                )
+            yield from autoscaling_bounds.warnings(path, config, group.min_available)
         yield from update_strategy.warnings(
             f"{_GROUPS}[{index}].rollingUpdate", group.rolling_update, workload.spec
         )
@@ -82,17 +84,6 @@ def _counts(path: str, group: ScalingGroupTemplate) -> Iterator[FieldError]:
         yield invalid(f"{path}.minAvailable", least, "must be greater than 0")
     elif least > replicas:
         yield invalid(f"{path}.minAvailable", least, "minAvailable must not be greater than replicas")
-    config = group.scale_config
-    if config is None:
-        return
-    fewest = replicas if config.min_replicas is None else config.min_replicas
-    if fewest < least:
-        yield invalid(
-            f"{path}.scaleConfig.minReplicas", fewest, "must be greater than or equal to minAvailable"
-        )
-    if config.max_replicas < fewest:
-        yield invalid(
-            f"{path}.scaleConfig.maxReplicas",
-            config.max_replicas,
-            "must be greater than or equal to minReplicas",
-        )
+    if (config := group.scale_config) is not None:
+        fewest = replicas if config.min_replicas is None else config.min_replicas
+        yield from autoscaling_bounds.errors(f"{path}.scaleConfig", config, fewest, least)

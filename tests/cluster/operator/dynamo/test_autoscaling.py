@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from grove.api.configuration.types import Dynamo, OperatorConfiguration
 from grove.dynamo.admission.defaults import default_graph
-from grove.kube.client.client import Client
 from grove.kube.client.resource import HORIZONTAL_POD_AUTOSCALERS as AUTOSCALERS
 from grove.operator.caches.dynamo import ADAPTERS, GRAPHS
 from grove.operator.dynamo_settings import DynamoSettings
 from tests.cluster.operator.dynamo.graph_status import ready
 from tests.cluster.operator.lifecycle.test_autoscaling import LONG, metric
 from tests.cluster.operator.support.harness import operating
-from tests.cluster.operator.support.metrics_api import Metrics, serving_metrics
+from tests.cluster.operator.support.metrics_api import Metrics
 from tests.cluster.operator.support.world import World
 from tests.dynamo.builders import component, deployment
-
-
-@pytest.fixture
-async def metrics(client: Client) -> AsyncIterator[Metrics]:
-    async with serving_metrics(client) as served:
-        yield served
 
 
 async def test_component_follows_autoscaled_adapter(dynamo: World, metrics: Metrics) -> None:
     body = deployment(component("Web", "frontend"), component(scalingAdapter={}))
     body["metadata"] = {"name": "app"}
     target = {"apiVersion": ADAPTERS.api_version, "kind": ADAPTERS.kind, "name": "app-worker"}
-    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 4, "metrics": [metric("queue")]}
+    spec = {"scaleTargetRef": target, "minReplicas": 0, "maxReplicas": 4, "metrics": [metric("queue")]}
 
     async def until(count: int) -> None:
         def scaled() -> bool:
@@ -54,4 +43,8 @@ async def test_component_follows_autoscaled_adapter(dynamo: World, metrics: Metr
         await until(3)
         metrics["queue"] = 20
         await until(2)
+        metrics["queue"] = 0
+        await until(0)
+        metrics["queue"] = 10
+        await until(1)
         assert len(dynamo.pods(clique="app-0-web")) == 1

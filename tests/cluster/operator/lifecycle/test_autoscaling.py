@@ -3,28 +3,20 @@ create, scale by metrics that the test serves."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from grove.kube.client.client import Client
 from grove.kube.client.resource import HORIZONTAL_POD_AUTOSCALERS as AUTOSCALERS
 from grove.kube.client.resource import PODS
 from tests.cluster.operator.support.harness import World, operating
-from tests.cluster.operator.support.metrics_api import Metrics, serving_metrics
+from tests.cluster.operator.support.metrics_api import Metrics
 from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS
 from tests.cluster.operator.support.workloads import Body, clique, group, workload
 
 ROUTER, MODEL = "auto-0-router", "auto-0-model"
 LONG = 120.0
 """Seconds: the autoscaler finds new kinds by discovery, which it repeats every half a minute."""
-
-
-@pytest.fixture
-async def metrics(client: Client) -> AsyncIterator[Metrics]:
-    async with serving_metrics(client) as served:
-        yield served
 
 
 @pytest.fixture
@@ -206,27 +198,3 @@ async def test_user_autoscaler_scales_set(watched: World, metrics: Metrics) -> N
         await watched.until(lambda: len(watched.pods()) == 6 and watched.all_ready(), "two replicas", LONG)
         metrics["sets"] = 1
         await watched.until(lambda: len(watched.all(PODS)) == 3 and watched.all_ready(), "one replica", LONG)
-
-
-async def test_user_autoscaler_scales_to_zero_and_back(watched: World, metrics: Metrics) -> None:
-    """Counts between zero and `minAvailable` are refused by the API server."""
-    metrics |= {"router": 20, "model": 20}
-    async with operating(watched):
-        await watched.create(SETS, plain(routers=2))
-        await watched.until_ready()
-        await watched.create(AUTOSCALERS, autoscaler("PodClique", ROUTER, "router"))
-        await watched.create(AUTOSCALERS, autoscaler("PodCliqueScalingGroup", MODEL, "model"))
-
-        metrics["router"] = 10
-        mine = f"mine-{ROUTER}"
-        await watched.until(
-            lambda: watched.get(AUTOSCALERS, mine).condition("AbleToScale") == "False", "a refusal", LONG
-        )
-        assert counts(watched)[0] == 2, "below minAvailable"
-
-        metrics |= {"router": 0, "model": 0}
-        await watched.until(lambda: counts(watched) == (0, 0) and not watched.all(PODS), "no pods", LONG)
-        await watched.until_ready()
-        metrics |= {"router": 20, "model": 30}
-        await watched.until(lambda: counts(watched) == (2, 3) and watched.all_ready(), "all pods", LONG)
-        assert len(watched.pods()) == 5
