@@ -57,6 +57,12 @@ test-by-version: $(ENV) ## run the tests that depend on the version of Kubernete
 	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(BY_VERSION) $(ARGS)
 
+.PHONY: versions
+versions: $(ENV) ## record what the tests find on a version of Kubernetes, for docs/kubernetes-versions.md (KUBERNETES=1.36)
+	@$(BIN)/grove cluster prepare
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m proves --record-versions $(ARGS); code=$$?; \
+		$(BIN)/python -m tools.generated; exit $$code
+
 .PHONY: test-fast
 test-fast: $(ENV) ## run the pure tests, in seconds, without a cluster
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not cluster" $(ARGS)

@@ -21,6 +21,8 @@ from grove.local.cluster.lifecycle import LocalCluster
 from tests.clusters import Clusters, programs, stop_leftovers
 from tests.namespaces import make_namespace
 
+pytest_plugins = ["tests.versions.plugin"]
+
 # An ordinary run tries the same examples each time, so that a failure is caused by the change under test. The
 # campaign tries new ones. There is no deadline per example: its duration depends on the load of the machine.
 _NO_DEADLINE = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}

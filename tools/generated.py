@@ -14,6 +14,7 @@ from grove.api.crds import crd
 from grove.cli.commands.crds import render
 from grove.dynamo.api import crd_definitions
 from tools import reference, values_schema
+from tools.versions import page as versions_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CRDS = Path("charts/grove/crds")
@@ -56,7 +57,18 @@ def chart_values() -> Files:
     return {Path("charts/grove/values.schema.json"): values_schema.page()}
 
 
-GENERATORS: tuple[Callable[[], Files], ...] = (crds, dynamo_crds, api_reference, chart_values)
+def kubernetes_versions() -> Files:
+    """The page of what is enforced on which version of Kubernetes."""
+    return {Path("docs/kubernetes-versions.md"): versions_page.page()}
+
+
+GENERATORS: tuple[Callable[[], Files], ...] = (
+    crds,
+    dynamo_crds,
+    api_reference,
+    chart_values,
+    kubernetes_versions,
+)
 OWNED_FOLDERS = (CRDS, DYNAMO_CRDS)
 """Folders with only generated files: other files in them are obsolete."""
 

@@ -18,6 +18,7 @@ from tools import kubernetes_openapi
 GROUPS = {"grove.io", "scheduler.grove.io"}
 
 
+@pytest.mark.proves("schemas", scheduler="any")
 async def test_all_crds_are_established(crds):
     conditions = {
         name: {each["type"]: each["status"] for each in shown["status"]["conditions"]}
@@ -42,6 +43,7 @@ async def test_short_names_categories_subresources_are_served(crds, client):
         assert (f"{about.plural}/scale" in served) == (about.scale is not None)
 
 
+@pytest.mark.proves("schemas", scheduler="any")
 async def test_server_stores_schemas_as_generated(crds):
     for definition in crd.all_definitions():
         stored = crds[definition["metadata"]["name"]]["spec"]["versions"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.crds import crd
 from grove.kube.auth import config
@@ -35,6 +37,9 @@ def bound(world: World) -> dict[str, str]:
     return {pod.name: pod.spec["nodeName"] for pod in world.pods() if pod.spec.get("nodeName")}
 
 
+@pytest.mark.proves("gang", scheduler="default-scheduler+gangScheduling")
+@pytest.mark.proves("required-gang", scheduler="default-scheduler+gangScheduling")
+@pytest.mark.proves("waiting-reason", scheduler="default-scheduler+gangScheduling")
 async def test_gang_is_bound_completely_in_one_rack_or_not_at_all(clusters: Clusters) -> None:
     cluster = await clusters.start(
         "in-tree",

@@ -56,7 +56,28 @@ async def _all_fields_stored(
 
 
 @pytest.mark.parametrize(
-    ("backend", "body"), [(Kai(), FULL), (Kai(), a_body("a")), (Volcano(), a_body("a:2 b:3/1", "x:2/1=b"))]
+    ("backend", "body"),
+    [
+        pytest.param(
+            Kai(),
+            FULL,
+            marks=[
+                pytest.mark.proves("preferred", scheduler="kai-scheduler"),
+                pytest.mark.proves("priority", scheduler="kai-scheduler"),
+            ],
+            id="kai, all fields",
+        ),
+        pytest.param(Kai(), a_body("a"), id="kai, small"),
+        pytest.param(
+            Volcano(),
+            a_body("a:2 b:3/1", "x:2/1=b", priorityClassName="high"),
+            marks=[
+                pytest.mark.proves("gang", scheduler="volcano"),
+                pytest.mark.proves("priority", scheduler="volcano"),
+            ],
+            id="volcano",
+        ),
+    ],
 )
 async def test_pod_groups_are_accepted_and_stored_completely(
     client, namespace, scheduler_crds, backend, body

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.operator.caches.registry import external_resource
 from grove.schedulers.kai import POD_GROUP
@@ -16,6 +18,9 @@ POD_GROUPS = external_resource(POD_GROUP)
 KAI = backends(Scheduler((SchedulerProfile("kai-scheduler"),)))
 
 
+@pytest.mark.proves("gang", scheduler="kai-scheduler")
+@pytest.mark.proves("required-gang", scheduler="kai-scheduler")
+@pytest.mark.proves("required-nested", scheduler="kai-scheduler")
 async def test_kai_pod_groups_match_the_scenarios(world: World) -> None:
     expected = {
         name: spec for scenario in SCENARIOS.values() for name, spec in all_pod_groups(scenario).items()
@@ -44,6 +49,7 @@ async def test_kai_pod_groups_match_the_scenarios(world: World) -> None:
             assert pod.labels["kai.scheduler/queue"] == "test"
 
 
+@pytest.mark.proves("queues", scheduler="kai-scheduler")
 async def test_gang_without_queue_gets_one_event(world: World) -> None:
     body = workload("nowhere", clique("a", pod={"schedulerName": "kai-scheduler"}))
 

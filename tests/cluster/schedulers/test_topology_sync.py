@@ -114,6 +114,7 @@ async def topologies(
             yield found
 
 
+@pytest.mark.proves("topology-sync", scheduler="kai-scheduler")
 async def test_kai_topology_is_created_recreated_and_repaired(
     topologies: TopologyWatch, client: Client
 ) -> None:

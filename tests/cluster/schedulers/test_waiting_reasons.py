@@ -62,8 +62,24 @@ def status_writes(recorder: Recorder) -> int:
 
 @pytest.mark.parametrize(
     ("name", "groups", "subresource", "status"),
-    [("kai-scheduler", OF_KAI, "status", from_kai), ("volcano", OF_VOLCANO, "", from_volcano)],
-    ids=["kai", "volcano"],
+    [
+        pytest.param(
+            "kai-scheduler",
+            OF_KAI,
+            "status",
+            from_kai,
+            marks=pytest.mark.proves("waiting-reason", scheduler="kai-scheduler"),
+            id="kai",
+        ),
+        pytest.param(
+            "volcano",
+            OF_VOLCANO,
+            "",
+            from_volcano,
+            marks=pytest.mark.proves("waiting-reason", scheduler="volcano"),
+            id="volcano",
+        ),
+    ],
 )
 async def test_scheduler_message_is_copied_at_a_limited_rate(
     world: World, name: str, groups: Resource, subresource: str, status: Any

@@ -132,6 +132,7 @@ def expect(message: str, verdict: AdmissionResult) -> None:
     assert last in message or f"{first.problem}: " in message
 
 
+@pytest.mark.proves("admission", scheduler="any")
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[1][0][:60])
 async def test_broken_rule_is_refused(admitted: Client, row: tuple[dict[str, Any], list[str]]) -> None:
     changes, errors = row
@@ -142,6 +143,7 @@ async def test_broken_rule_is_refused(admitted: Client, row: tuple[dict[str, Any
     expect(message, verdict)
 
 
+@pytest.mark.proves("admission", scheduler="any")
 @pytest.mark.parametrize("changes", test_create.ACCEPTED, ids=lambda changes: next(iter(changes), "")[:60])
 async def test_valid_set_is_accepted(admitted: Client, changes: dict[str, Any]) -> None:
     body = in_namespace(changed(workload(), changes))
@@ -173,6 +175,7 @@ async def update_refusal(client: Client, before: Body, after: Body) -> str:
     return ""
 
 
+@pytest.mark.proves("admission", scheduler="any")
 @pytest.mark.parametrize("row", test_update.REFUSED, ids=lambda row: row[2][0][:60])
 async def test_immutable_field_change_is_refused(admitted: Client, row: tuple[Body, Body, list[str]]) -> None:
     before, after = (in_namespace(changed(workload(), changes)) for changes in row[:2])
@@ -181,6 +184,7 @@ async def test_immutable_field_change_is_refused(admitted: Client, row: tuple[Bo
     assert message
 
 
+@pytest.mark.proves("admission", scheduler="any")
 @pytest.mark.parametrize("row", test_update.ACCEPTED, ids=lambda row: next(iter(row[1]), "")[:60])
 async def test_mutable_field_change_is_accepted(admitted: Client, row: tuple[Body, Body]) -> None:
     before = in_namespace(changed(workload(), row[0]))
@@ -223,6 +227,7 @@ async def test_warnings_are_returned_to_the_client(admitted: Client) -> None:
 LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key": "example.com/zone"}]
 
 
+@pytest.mark.proves("admission", scheduler="any")
 @pytest.mark.parametrize(
     ("resource", "spec", "expected"),
     [
@@ -274,6 +279,7 @@ async def test_set_is_accepted_right_after_its_topology(admitted: Client, resour
         await admitted.delete(resource, name, as_type=Object)
 
 
+@pytest.mark.proves("queues", scheduler="volcano")
 async def test_missing_volcano_queue_is_refused(admitted: Client) -> None:
     body = in_namespace(changed(workload(), VOLCANO))
     assert await refusal(admitted, SETS, body, namespace=NAMESPACE) == ""

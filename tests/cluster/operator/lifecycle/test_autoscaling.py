@@ -70,6 +70,7 @@ async def until_counts(world: World, router: int, model: int, seconds: float = L
     assert len(world.pods()) == router + 2 * model
 
 
+@pytest.mark.proves("autoscaling", scheduler="any")
 async def test_autoscaler_scales_clique_and_group_out_and_in(watched: World, metrics: Metrics) -> None:
     metrics |= {"router-queue": 10, "model-queue": 20}
     async with operating(watched):
@@ -177,6 +178,7 @@ async def test_contradictory_bounds_are_reported_on_set(watched: World) -> None:
         assert not watched.all(AUTOSCALERS)
 
 
+@pytest.mark.proves("autoscaling", scheduler="any")
 async def test_user_autoscaler_scales_clique_and_group(watched: World, metrics: Metrics) -> None:
     """It needs the selectors in the statuses; an autoscaler does not work without them."""
     metrics |= {"router": 30, "model": 10}
@@ -189,6 +191,7 @@ async def test_user_autoscaler_scales_clique_and_group(watched: World, metrics: 
         assert len(watched.pods()) == 4
 
 
+@pytest.mark.proves("autoscaling", scheduler="any")
 async def test_user_autoscaler_scales_set(watched: World, metrics: Metrics) -> None:
     metrics["sets"] = 20
     async with operating(watched):

@@ -40,6 +40,7 @@ def without_termination_history(snapshot: StateSnapshot) -> StateSnapshot:
     return snapshot
 
 
+@pytest.mark.proves("termination", scheduler="any")
 @pytest.mark.parametrize(
     ("clique_name", "rates"),
     [("pc-a", None), ("sg-x-0-pc-c", None), ("pc-a", RATES["all faults"]), ("pc-a", RATES["late events"])],
@@ -80,6 +81,7 @@ async def test_gt1_gt2_replica_below_minimum_restarts_once(
         assert "grove.io/terminations" not in notes["workload1-gt-1"]
 
 
+@pytest.mark.proves("termination", scheduler="any")
 async def test_gt3_gt4_gt6_only_breached_gangs_restart(world: World, agents: list[str]) -> None:
     body = with_short_delay(upstream("workload2"))
     async with operating(world) as operator:

@@ -90,6 +90,7 @@ async def test_autoscalers_of_set_scale_to_zero_and_back(watched: World, metrics
         await until_counts(watched, 2, 1)
 
 
+@pytest.mark.proves("scale-to-zero", scheduler="any")
 async def test_user_autoscaler_scales_to_zero_and_back(watched: World, metrics: Metrics) -> None:
     """Counts between zero and `minAvailable` are refused by the API server."""
     metrics |= {"router": 20, "model": 20}

@@ -56,6 +56,7 @@ class RewritingRecorder(Recorder):
         return super().on(RewritingTransport(transport, self._path))
 
 
+@pytest.mark.proves("shared-claims", scheduler="any")
 @pytest.mark.parametrize(
     "path",
     [
@@ -89,6 +90,7 @@ def with_password() -> Body:
     return {"devices": {**ONE_DEVICE["devices"], "config": [{"opaque": parameters}]}}
 
 
+@pytest.mark.proves("shared-claims", scheduler="any")
 async def test_template_of_other_namespace_needs_consent(world: World) -> None:
     """Without consent nothing of the template can be read, not even that it exists. A changed annotation
     takes effect at once; existing claims stay when consent is withdrawn."""

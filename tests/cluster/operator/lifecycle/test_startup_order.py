@@ -96,6 +96,7 @@ SCENARIOS = {
 }
 
 
+@pytest.mark.proves("start-order", scheduler="any")
 @pytest.mark.parametrize(("name", "waits_for"), SCENARIOS.values(), ids=SCENARIOS)
 async def test_cliques_start_in_order(world: World, name: str, waits_for: dict[str, list[str]]) -> None:
     world.always(lambda: in_order(world))

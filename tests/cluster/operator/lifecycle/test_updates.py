@@ -57,6 +57,7 @@ class UnreadyUnits:
         return order
 
 
+@pytest.mark.proves("updates", scheduler="any")
 async def test_ru7_update_replaces_one_pod_and_replica_at_a_time(world: World) -> None:
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream("workload1"), 2))
@@ -75,6 +76,7 @@ async def test_ru7_update_replaces_one_pod_and_replica_at_a_time(world: World) -
     assert "currentlyUpdating" not in world.get(SETS, "workload1").status["updateProgress"]
 
 
+@pytest.mark.proves("updates", scheduler="any")
 async def test_ru8_update_replaces_one_group_replica_at_a_time(world: World) -> None:
     async with operating(world) as operator:
         await world.create(SETS, slow(upstream("workload1"), 2))

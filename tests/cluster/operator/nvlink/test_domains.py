@@ -3,6 +3,8 @@ them, and a stand-in for the driver prepares them; before that no pod of a domai
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cluster.operator.nvlink.domain_status import domains, events, ready, reason, reasons
 from tests.cluster.operator.support import fabric
 from tests.cluster.operator.support.fabric import DOMAINS, FINALIZER, NVIDIA, automatic, gpus, named
@@ -13,6 +15,7 @@ from tests.cluster.operator.support.workloads import clique, group, workload
 CLAIMS, TEMPLATES = fabric.RESOURCE_CLAIMS, fabric.RESOURCE_CLAIM_TEMPLATES
 
 
+@pytest.mark.proves("nvlink", scheduler="any")
 async def test_replica_gets_domain_and_gpu_containers_get_claims(world: World) -> None:
     body = automatic(
         "app",
@@ -64,6 +67,7 @@ async def test_group_replicas_may_have_their_own_domains(world: World) -> None:
         await world.until_ready()
 
 
+@pytest.mark.proves("nvlink", scheduler="any")
 async def test_domains_scale_with_replicas_and_outlive_pods(world: World) -> None:
     """Sets that opt out or have no GPUs get no domains."""
 

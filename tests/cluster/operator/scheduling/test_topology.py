@@ -152,6 +152,7 @@ def condition(world: World, name: str) -> tuple[str, str]:
     return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
 
+@pytest.mark.proves("topology-changes", scheduler="any")
 async def test_pods_stay_while_levels_and_topology_change(world: World) -> None:
     name, base, scaled = "tas-pcsg-scale", "tas-pcsg-scale-0", "tas-pcsg-scale-0-inference-group-1"
 

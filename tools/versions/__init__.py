@@ -1,0 +1,1 @@
+"""The page of Kubernetes versions: what Grove enforces on which version and scheduler, as tests showed."""
