@@ -161,6 +161,9 @@ class SchedulerBackend(ABC):
     minimum_first: bool = False
     """Whether the scheduler only counts the pods of a gang, regardless of their cliques. Then the pods beyond
     the minimum of each clique stay gated until the minimum is scheduled."""
+    gates_hold_group: bool = False
+    """Whether the scheduler considers no pod of a group of which any pod is gated. Then the pods beyond the
+    minimum are not gated: they are created when the minimum is scheduled."""
     gang_annotations: Mapping[str, str] = MappingProxyType({})
     """Annotations of the PodGangs themselves, which the scheduler reads."""
     inspects_crd: bool = False

@@ -55,6 +55,7 @@ class Kube(SchedulerBackend):
     def __init__(self, pod_groups: PodGroups | None = None) -> None:
         self._groups = pod_groups
         self.minimum_first = pod_groups is not None
+        self.gates_hold_group = pod_groups is not None and pod_groups.gates_hold_group
         self.gang_object_kind = pod_groups.kind if pod_groups else None
 
     def gang_object_name(self, request: GangRequest) -> str:

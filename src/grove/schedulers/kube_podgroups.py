@@ -32,6 +32,8 @@ class PodGroups(ABC):
     kind: ForeignKind
     scheduled_condition: str
     """The condition that reports whether the scheduler could place the group."""
+    gates_hold_group: bool = False
+    """Whether one gated pod keeps its whole group out of the scheduling queue."""
 
     @abstractmethod
     def name(self, request: GangRequest) -> str:
@@ -64,6 +66,7 @@ class V1Beta1(PodGroups):
 
     kind = ForeignKind(_GROUP, "v1beta1", "podgroups", "PodGroup")
     scheduled_condition = "PodGroupInitiallyScheduled"
+    gates_hold_group = True
 
     def name(self, request: GangRequest) -> str:
         """The name that living pods have if its group is missing, as after an upgrade of Kubernetes; else

@@ -348,6 +348,30 @@ def test_minimum_of_every_clique_is_ungated_first():
     assert gated(sim) == set(), "above the minimum of a scheduled gang no pod is gated"
 
 
+def test_surplus_is_created_later_if_gates_hold_group():
+    sim = Simulator(a_body("a:3/1 b:2"))
+    sim.scheduler = IN_TREE_BETA
+    sim.settle()
+    assert (len(sim.pods("wl-0-a")), len(sim.pods("wl-0-b")), gated(sim)) == (1, 2, set())
+    schedule(sim, *sim.pods("wl-0-a"))
+    sim.settle()
+    assert len(sim.pods("wl-0-a")) == 1, "the other clique does not have its minimum"
+    schedule(sim, *sim.pods("wl-0-b"))
+    sim.settle()
+    assert (len(sim.pods("wl-0-a")), gated(sim)) == (3, set())
+
+
+def test_gated_surplus_is_released_after_upgrade():
+    """Kubernetes was upgraded while a gang was waiting: its gated pods would hold it for ever."""
+    sim = Simulator(a_body("a:3/1 b:2"))
+    sim.scheduler = IN_TREE
+    sim.settle()
+    assert len(gated(sim)) == 2
+    sim.scheduler = IN_TREE_BETA
+    sim.settle()
+    assert (len(sim.pods()), gated(sim)) == (5, set())
+
+
 IN_TREE, IN_TREE_BETA, PLAIN = Kube(V1Alpha2()), Kube(V1Beta1()), Kube()
 
 

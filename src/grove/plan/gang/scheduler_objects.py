@@ -62,7 +62,9 @@ class SchedulerObjects:
         self.pending_reasons: dict[str, str] = {}
         """By gang, why it waits for nodes, in one line: the scheduler's own message if there is one."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
-        """Whether pods above a gang's minimum stay gated until the minimum is scheduled."""
+        """Whether pods above a gang's minimum wait until the minimum is scheduled."""
+        self.gates_hold_group = self._backend is not None and self._backend.gates_hold_group
+        """Whether these pods are not created before, instead of being gated."""
         self.scheduler = self._backend.name if self._backend else _requested_scheduler(snapshot)
         configured = self._backend is not None or self.scheduler == DEFAULT_SCHEDULER
         self.unconfigured_scheduler = "" if configured else self.scheduler
