@@ -21,7 +21,8 @@ FORMATS = {
     "plan/desired/initcontainer.py": {"_READABLE"},
     "plan/desired/template_hash.py": {"_LENGTH"},
     "schedulers/kai_topology.py": {"_MAX_NAME"},
-    "schedulers/kube.py": {"_WEIGHT", "_SUFFIX"},
+    "schedulers/kube.py": {"_WEIGHT"},
+    "schedulers/kube_podgroups.py": {"_SUFFIX"},
 }
 """Constants by module that are parts of formats and protocols: hash lengths, codes, limits of the API."""
 

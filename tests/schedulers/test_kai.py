@@ -175,7 +175,7 @@ def test_queue_from_set_and_cliques_must_agree(own, cliques, queue, wrong, annot
 
 
 def test_pod_names_its_group_and_subgroup():
-    additions = KAI.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
+    additions = KAI.pod_additions(a_request(a_body("a")).gang, "wl-0-a", "wl-0")
     pod = {"metadata": {"name": "p", "labels": {"mine": "1"}}, "spec": {"containers": []}}
     assert with_pod_additions(pod, additions) == {
         "metadata": {

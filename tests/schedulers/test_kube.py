@@ -5,29 +5,34 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from grove.schedulers.backend import with_pod_additions
-from grove.schedulers.kube import Kube, group_name
-from tests.schedulers.builders import HOST, RACK, ZONE, a_body, a_request, requests, scheduling_spec
-from tests.topology.builders import a_topology
+from grove.schedulers.backend import UnsupportedGang, with_pod_additions
+from grove.schedulers.kube import Kube, with_gang_scheduling
+from grove.schedulers.kube_podgroups import V1Alpha2, V1Beta1
+from tests.schedulers.builders import (
+    HOST,
+    RACK,
+    ZONE,
+    a_body,
+    a_request,
+    requests,
+    scheduling_spec,
+    with_status,
+)
 
-GANGS = Kube(gang_scheduling=True)
+GANGS = with_gang_scheduling()
+(ALPHA,) = GANGS.older_versions
 PLAIN = Kube()
 
 
-def terms(minimum: int, key: str = ""):
-    spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
-    return {**spec, "schedulingConstraints": {"topology": [{"key": key}]}} if key else spec
-
-
-def test_pod_group_of_gang_has_all_fields():
+@pytest.mark.parametrize(("backend", "version"), [(GANGS, V1Beta1()), (ALPHA, V1Alpha2())])
+def test_pod_group_of_gang_has_all_fields(backend, version):
     request = a_request(a_body("a:2 b:3/1", "", "zone"))
-    name = group_name(request.gang)
-    assert name.startswith("wl-0-")
-    assert GANGS.gang_object(request) == {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+    assert backend.gang_object_name(request) == version.name(request)
+    assert backend.gang_object(replace(request, name="group")) == {
+        "apiVersion": version.kind.api_version,
         "kind": "PodGroup",
         "metadata": {
-            "name": name,
+            "name": "group",
             "namespace": "ns",
             "labels": {**request.gang["metadata"]["labels"], "grove.io/podgang": "wl-0"},
             "ownerReferences": [
@@ -41,7 +46,7 @@ def test_pod_group_of_gang_has_all_fields():
                 }
             ],
         },
-        "spec": terms(3, ZONE),
+        "spec": version.spec(request),
     }
 
 
@@ -60,29 +65,22 @@ KEYS = [
 @pytest.mark.parametrize(("cliques", "groups", "wishes", "key"), KEYS)
 def test_topology_key_applies_to_all_pods(cliques, groups, wishes, key):
     request = requests(a_body(cliques, groups, wishes))["wl-0"]
-    minimum = len(cliques.split())
-    assert GANGS.gang_object(request)["spec"] == terms(minimum, key)
-
-
-def test_group_name_has_hash_of_immutable_fields():
-    body = a_body("a:2", "", "rack")
-    before = a_request(body)
-    (after,) = requests(body, a_topology("zone host")).values()
-    assert group_name(before.gang) == group_name(a_request(body).gang)
-    assert group_name(before.gang) != group_name(after.gang)
-    assert len(group_name(before.gang)) == len("wl-0-") + 8
+    assert _group_key(request) == key
 
 
 def test_no_group_for_zero_minimum_or_without_gangs():
     request = a_request(a_body("a"))
     assert (PLAIN.gang_object_kind, PLAIN.gang_object(request)) == (None, None)
-    assert with_pod_additions({"metadata": {}, "spec": {}}, PLAIN.pod_additions(request.gang, "wl-0-a")) == {
+    assert with_pod_additions(
+        {"metadata": {}, "spec": {}}, PLAIN.pod_additions(request.gang, "wl-0-a", "")
+    ) == {
         "metadata": {},
         "spec": {},
     }
     empty = {**request.gang, "spec": {"podgroups": []}}
-    assert GANGS.gang_object(replace(request, gang=empty)) is None
-    assert GANGS.pod_additions(empty, "wl-0-a").spec == {}
+    no_pods = replace(request, gang=empty)
+    assert (GANGS.gang_object_name(no_pods), GANGS.gang_object(no_pods)) == ("", None)
+    assert GANGS.pod_additions(empty, "wl-0-a", "").spec == {}
 
 
 def near(key: str, **selector):
@@ -97,7 +95,8 @@ def test_preferred_constraints_become_preferred_affinity(backend):
     affinity = {"nodeAffinity": {"of": "user"}, "podAffinity": {field: [own]}}
     members = ["wl-0-x-0-b", "wl-0-x-0-c"]
     pod = with_pod_additions(
-        {"metadata": {}, "spec": {"affinity": affinity}}, backend.pod_additions(request.gang, "wl-0-x-0-b")
+        {"metadata": {}, "spec": {"affinity": affinity}},
+        backend.pod_additions(request.gang, "wl-0-x-0-b", "g"),
     )
     assert pod["spec"]["affinity"] == {
         "nodeAffinity": {"of": "user"},
@@ -114,13 +113,36 @@ def test_preferred_constraints_become_preferred_affinity(backend):
         },
     }
     assert affinity["podAffinity"] == {field: [own]}, "the template's own affinity is not changed"
-    alone = backend.pod_additions(request.gang, "wl-0-a")
+    alone = backend.pod_additions(request.gang, "wl-0-a", "g")
     assert alone.preferred_affinity == (near(ZONE, matchLabels={"grove.io/podgang": "wl-0"}),)
 
 
 def test_pod_names_its_scheduling_group():
-    gang = a_request(a_body("a")).gang
-    assert GANGS.pod_additions(gang, "wl-0-a").spec == {"schedulingGroup": {"podGroupName": group_name(gang)}}
+    gang = a_request(a_body("a", priorityClassName="high")).gang
+    named = {"schedulingGroup": {"podGroupName": "g"}}
+    assert ALPHA.pod_additions(gang, "wl-0-a", "g").spec == named
+    assert GANGS.pod_additions(gang, "wl-0-a", "g").spec == {**named, "priorityClassName": "high"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "condition"), [(GANGS, "PodGroupInitiallyScheduled"), (ALPHA, "PodGroupScheduled")]
+)
+def test_waiting_reason_is_message_of_false_condition(backend, condition):
+    body = backend.gang_object(a_request(a_body("a")))
+    for status, reason in (("False", "no room"), ("True", "")):
+        conditions = [{"type": "Other", "status": "False", "message": "x"}]
+        conditions += [{"type": condition, "status": status, "message": "no room"}]
+        assert backend.waiting_reason(with_status(body, {"conditions": conditions})) == reason
+
+
+def test_problem_of_kind_names_flags_or_remedy():
+    unserved = GANGS.kind_problem("")
+    assert all(word in unserved for word in ("GenericWorkload=true", "v1beta1=true", "v1alpha2=true"))
+    undecodable = GANGS.kind_problem('no kind "PodGroup" is registered for version')
+    assert "docs/kubernetes-upgrade.md" in undecodable
+    assert GANGS.kind_problem("etcd is not available") == ""
+    with pytest.raises(UnsupportedGang, match="some problem"):
+        GANGS.gang_object(replace(a_request(a_body("a")), kind_problem="some problem"))
 
 
 REFUSED = [

@@ -7,7 +7,7 @@ import pytest
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.schedulers.backend import PodAdditions, SchedulerBackend, SchedulingSpec, UnsupportedGang
-from grove.schedulers.kube import POD_GROUP
+from grove.schedulers.kube_podgroups import V1Alpha2, V1Beta1
 from grove.schedulers.lpx import Lpx
 from grove.schedulers.registry import backends
 from tests.schedulers.builders import a_body, a_request
@@ -32,7 +32,9 @@ def test_default_scheduler_and_listed_backends_are_in_use():
 
 def test_profile_enables_gang_scheduling():
     assert backends(profiles("default-scheduler")).of("").gang_object_kind is None
-    assert backends(profiles("default-scheduler", gangScheduling=True)).of("").gang_object_kind == POD_GROUP
+    enabled = backends(profiles("default-scheduler", gangScheduling=True))
+    assert enabled.of("").gang_object_kind == V1Beta1.kind
+    assert enabled.gang_object_kinds == (V1Beta1.kind, V1Alpha2.kind)
 
 
 def test_all_problems_are_reported_at_once():
@@ -91,10 +93,10 @@ def test_defaults_of_a_backend_need_nothing():
     plain, request = Plain(), a_request(a_body("a"))
     in_use = backends(profiles("plain"), {"plain": lambda _: plain})
     assert (in_use.gang_object_kinds, in_use.versioned_kinds, in_use.topology_aware) == ((), (), ())
-    assert plain.gang_object_name(request.gang) == request.gang["metadata"]["name"]
+    assert plain.gang_object_name(request) == request.gang["metadata"]["name"]
     assert plain.gang_object(request) is None
-    assert plain.can_join_group(request.gang, [None])
-    assert plain.pod_additions(request.gang, "a") == PodAdditions()
+    assert plain.can_join_group(request.gang, "wl-0", [None])
+    assert plain.pod_additions(request.gang, "a", "wl-0") == PodAdditions()
     assert not plain.gang_annotations
     assert not list(plain.unschedulable_reasons(request.scheduling_spec))
     assert not list(plain.lookups(request.scheduling_spec))

@@ -76,7 +76,7 @@ def test_gang_with_zero_minimum_keeps_earlier_spec():
 
 def test_pod_has_both_group_annotations():
     pod = with_pod_additions(
-        {"metadata": {}, "spec": {}}, VOLCANO.pod_additions(a_request(a_body("a")).gang, "wl-0-a")
+        {"metadata": {}, "spec": {}}, VOLCANO.pod_additions(a_request(a_body("a")).gang, "wl-0-a", "wl-0")
     )
     assert pod["metadata"]["annotations"] == {
         "scheduling.volcano.sh/group-name": "wl-0",
@@ -145,7 +145,9 @@ def test_lpx_needs_no_object_and_no_additions():
     lpx = Lpx()
     assert lpx.gang_object_kind is None
     assert lpx.gang_object(request) is None
-    assert with_pod_additions({"metadata": {}, "spec": {}}, lpx.pod_additions(request.gang, "wl-0-a")) == {
+    assert with_pod_additions(
+        {"metadata": {}, "spec": {}}, lpx.pod_additions(request.gang, "wl-0-a", "wl-0")
+    ) == {
         "metadata": {},
         "spec": {},
     }

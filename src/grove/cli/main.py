@@ -17,7 +17,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 from rich.text import Text
 
-from grove.cli.commands import cluster, crds, demo, detach, get, initc, operator, tree
+from grove.cli.commands import cluster, crds, delete_podgroups, demo, detach, get, initc, operator, tree
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
 
@@ -38,6 +38,7 @@ app.command(cluster.kubectl)
 app.command(demo.demo)
 app.command(crds.crds)
 app.command(detach.detach)
+app.command(delete_podgroups.delete_podgroups)
 app.command(operator.operator)
 app.command(get.get)
 app.command(tree.tree)

@@ -84,8 +84,8 @@ class Snapshot(Struct, frozen=True):
     held: bool = False
     """Whether the replica is held at its current size because its set asks for too many pods (see
     `desired.limits`)."""
-    crd_problem: str = ""
-    """Why the installed CRDs of the scheduler cannot be used; empty if they can."""
+    kind_problem: str = ""
+    """Why the kind of the scheduler's objects cannot be used; empty if it can."""
 
 
 class RbacObjects(Struct, frozen=True):

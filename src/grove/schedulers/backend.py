@@ -97,10 +97,16 @@ class GangRequest(Struct, frozen=True):
     scheduling_spec: SchedulingSpec
     topology: str = ""
     """The name of the scheduler's own topology object for the gang's constraints."""
+    pods: tuple[Pod, ...] = ()
+    """The living pods of the gang."""
+    objects: Mapping[str, SchedulerObject] = {}
+    """The existing objects of the scheduler whose owner is the gang, by name."""
+    name: str = ""
+    """The name of the scheduler's object, as `gang_object_name` returned it."""
     found: SchedulerObject | None = None
-    """The existing object of the scheduler for this gang."""
-    crd_problem: str = ""
-    """Why the installed CRD of that object cannot be used (see `inspects_crd`); empty if it can."""
+    """The existing object of that name."""
+    kind_problem: str = ""
+    """Why the kind of that object cannot be used (see `kind_problem` of the backend); empty if it can."""
 
 
 class PodAdditions(Struct, frozen=True):
@@ -149,9 +155,15 @@ class SchedulerBackend(ABC):
     gang_object_kind: ForeignKind | None = None
     """The kind of the object that the scheduler needs for each gang, which the core watches; None if it needs
     none."""
+    older_versions: tuple[SchedulerBackend, ...] = ()
+    """The same backend for older versions of `gang_object_kind`, the latest first. The core uses the first
+    one whose version the API server serves, and notices when another one is served."""
     minimum_first: bool = False
     """Whether the scheduler only counts the pods of a gang, regardless of their cliques. Then the pods beyond
     the minimum of each clique stay gated until the minimum is scheduled."""
+    gates_hold_group: bool = False
+    """Whether the scheduler considers no pod of a group of which any pod is gated. Then the pods beyond the
+    minimum are not gated: they are created when the minimum is scheduled."""
     gang_annotations: Mapping[str, str] = MappingProxyType({})
     """Annotations of the PodGangs themselves, which the scheduler reads."""
     inspects_crd: bool = False
@@ -184,9 +196,9 @@ class SchedulerBackend(ABC):
         it can be used."""
         return ""
 
-    def gang_object_name(self, gang: Body) -> str:
-        """The name of the object of a gang; by default that of the gang."""
-        return str(gang["metadata"]["name"])
+    def gang_object_name(self, request: GangRequest) -> str:
+        """The name of the object of a gang; by default that of the gang. Raises `UnsupportedGang`."""
+        return str(request.gang["metadata"]["name"])
 
     def gang_object(self, request: GangRequest) -> Body | None:
         """The desired object of a gang; None, the default: leave it as it is. Raises `UnsupportedGang`."""
@@ -196,20 +208,27 @@ class SchedulerBackend(ABC):
         """Why the installed CRD, if any, cannot be used; empty, the default, if it can."""
         return ""
 
+    def kind_problem(self, list_error: str) -> str:
+        """Why `gang_object_kind` cannot be used, and what the user can do: no version of it is served, or it
+        cannot be listed because of `list_error`. Empty, the default, if the backend knows nothing better than
+        the reply of the API server."""
+        return ""
+
     def waiting_reason(self, found: SchedulerObject) -> str:
         """Why the gang of the object is not scheduled yet, as the scheduler's own message; empty, which is
         the default, if there is none. The core prefixes the name of the scheduler, joins the lines, and
         limits how often a changed message is shown."""
         return ""
 
-    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
-        """What the pods of a clique need for this scheduler; by default nothing but its name."""
+    def pod_additions(self, gang: Body, clique: str, name: str) -> PodAdditions:
+        """What the pods of a clique need for this scheduler; by default nothing but its name. `name` is that
+        of the gang's object."""
         return _NO_ADDITIONS
 
-    def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
-        """Whether the members of a gang that are still to be created (None) can be scheduled in its group; by
-        default they always can. For schedulers whose groups are immutable: if the others were scheduled in an
-        earlier group, they could be too few for it and would wait for ever."""
+    def can_join_group(self, gang: Body, name: str, members: Iterable[Pod | None]) -> bool:
+        """Whether the members of a gang that are still to be created (None) can be scheduled in its group of
+        that name; by default they always can. For schedulers whose groups are immutable: if the others were
+        scheduled in an earlier group, they could be too few for it and would wait for ever."""
         return True
 
     def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:

@@ -73,13 +73,13 @@ class Kai(SchedulerBackend):
             "spec": _spec(request, _topology(request)),
         }
 
-    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
+    def pod_additions(self, gang: Body, clique: str, name: str) -> PodAdditions:  # noqa: ARG002 - its name is enough
         """The PodGroup and subgroup of a pod, so that KAI does not create one itself."""
         return PodAdditions(
             labels={external_keys.KAI_SUBGROUP: clique},
             annotations={
                 external_keys.KAI_SKIP_PODGROUPER: "true",
-                external_keys.KAI_POD_GROUP: gang["metadata"]["name"],
+                external_keys.KAI_POD_GROUP: name,
             },
         )
 

@@ -1,20 +1,18 @@
 """The backend of Kubernetes' default scheduler. By default the scheduler knows nothing of gangs. With
-`gangScheduling: true` in the profile, each gang gets a PodGroup of Kubernetes (1.36, feature gates
-GenericWorkload and GangScheduling, and TopologyAwareWorkloadScheduling for constraints).
+`gangScheduling: true` in the profile, each gang gets a PodGroup of Kubernetes, in the version that the API
+server serves: v1beta1 (1.37) or v1alpha2 (1.36).
 
-A PodGroup is flat: one minimum and one label key, both immutable. So its name contains a hash of them, and a
-gang whose minimum or constraint changes gets another group, which only pods that are still to be created can
-join. Pods that only replace others are too few for the new group: they are scheduled without a group, near
-the others.
+Where a gang needs another group than its pods are in (see `kube_podgroups`), only pods that are still to be
+created can join it. Pods that only replace others are too few for the new group: they are scheduled without a
+group, near the others.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
+from textwrap import shorten
 
-import msgspec
-
+from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
@@ -22,69 +20,95 @@ from grove.api.types.podcliqueset import PodCliqueSetTemplate
 from grove.schedulers import podgang
 from grove.schedulers.backend import (
     Body,
-    ForeignKind,
     GangRequest,
     PodAdditions,
     SchedulerBackend,
     SchedulerObject,
     SchedulingSpec,
+    UnsupportedGang,
 )
+from grove.schedulers.kube_podgroups import PodGroups, V1Alpha2, V1Beta1, group_of, topology_key
 
 NAME = DEFAULT_SCHEDULER
-POD_GROUP = ForeignKind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
-_SCHEDULED_CONDITION = "PodGroupScheduled"
 _WEIGHT = 100
-_SUFFIX = 8
+_REMEDY = "or remove gangScheduling from the profile of the default scheduler"
+_NOT_SERVED = (
+    "gangScheduling needs PodGroups of scheduling.k8s.io, which this cluster does not serve: with Kubernetes "
+    "1.37 start API server, controller manager and scheduler with --feature-gates=GenericWorkload=true and "
+    "the API server with --runtime-config=scheduling.k8s.io/v1beta1=true; with 1.36 with "
+    "--feature-gates=GenericWorkload=true,GangScheduling=true and "
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true; earlier versions have no gang scheduling: use another "
+    f"scheduler, {_REMEDY}"
+)
+_UNDECODABLE = "no kind"
+_FROM_EARLIER_VERSION = (
+    "Kubernetes cannot read PodGroups that an earlier version of it stored, and its scheduler places no pod "
+    "while they exist: delete them as docs/kubernetes-upgrade.md describes"
+)
 
 
 class Kube(SchedulerBackend):
-    """The backend. `gang_scheduling`: create a PodGroup for each gang."""
+    """The backend. `pod_groups`: create a PodGroup of this version for each gang; None: create none."""
 
     name = NAME
 
-    def __init__(self, *, gang_scheduling: bool = False) -> None:
-        self._gangs = self.minimum_first = gang_scheduling
-        self.gang_object_kind = POD_GROUP if gang_scheduling else None
+    def __init__(self, pod_groups: PodGroups | None = None) -> None:
+        self._groups = pod_groups
+        self.minimum_first = pod_groups is not None
+        self.gates_hold_group = pod_groups is not None and pod_groups.gates_hold_group
+        self.gang_object_kind = pod_groups.kind if pod_groups else None
 
-    def gang_object_name(self, gang: Body) -> str:
-        return group_name(gang)
+    def gang_object_name(self, request: GangRequest) -> str:
+        if self._groups is None or not podgang.minimum(request.gang):
+            return ""
+        return self._groups.name(request)
 
     def gang_object(self, request: GangRequest) -> Body | None:
-        """The PodGroup of a gang; None for a gang with a minimum of 0, and if it exists: it is immutable."""
+        """The PodGroup of a gang; None for a gang with a minimum of 0, and if it cannot be changed."""
         gang = request.gang
-        if not self._gangs or not podgang.minimum(gang) or request.found is not None:
+        if self._groups is None or not podgang.minimum(gang):
+            return None
+        if request.kind_problem:
+            raise UnsupportedGang(request.kind_problem)
+        if (spec := self._groups.spec(request)) is None:
             return None
         carried = dict(gang["metadata"].get("labels") or {}) | {labels.GANG: gang["metadata"]["name"]}
         return {
-            "apiVersion": POD_GROUP.api_version,
-            "kind": POD_GROUP.name,
+            "apiVersion": self._groups.kind.api_version,
+            "kind": self._groups.kind.name,
             "metadata": {
-                "name": group_name(gang),
+                "name": request.name,
                 "namespace": gang["metadata"]["namespace"],
                 "labels": carried,
                 "ownerReferences": podgang.owner_references(gang, request.uid),
             },
-            "spec": _group_spec(gang),
+            "spec": spec,
         }
 
-    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:
+    def kind_problem(self, list_error: str) -> str:
+        if not list_error:
+            return _NOT_SERVED
+        if _UNDECODABLE not in list_error:
+            return ""
+        return f"{_FROM_EARLIER_VERSION} ({shorten(list_error, timing.SCHEDULER_MESSAGE_LENGTH)})"
+
+    def pod_additions(self, gang: Body, clique: str, name: str) -> PodAdditions:
         """The group of a pod, and its preferred topology constraints as affinity."""
         near = tuple(_preferred_terms(gang, clique))
-        if not self._gangs or not podgang.minimum(gang):
+        if self._groups is None or not name:
             return PodAdditions(preferred_affinity=near)
-        return PodAdditions(
-            spec={"schedulingGroup": {"podGroupName": group_name(gang)}}, preferred_affinity=near
-        )
+        spec = {"schedulingGroup": {"podGroupName": name}, **self._groups.pod_fields(gang)}
+        return PodAdditions(spec=spec, preferred_affinity=near)
 
-    def can_join_group(self, gang: Body, members: Iterable[Pod | None]) -> bool:
+    def can_join_group(self, gang: Body, name: str, members: Iterable[Pod | None]) -> bool:
         """Whether the group has its minimum of pods, counting those to be created. While pods of the gang
         still wait in an older group, new pods join the new one: without a group they would be scheduled
         before the gang."""
-        if not self._gangs:
+        if self._groups is None:
             return True
-        name, inside = group_name(gang), 0
+        inside = 0
         for pod in members:
-            group = _group_of(pod) if pod is not None else name
+            group = group_of(pod) if pod is not None else name
             if pod is not None and not pod.spec.node_name and group not in ("", name):
                 return True
             inside += group == name
@@ -92,7 +116,7 @@ class Kube(SchedulerBackend):
 
     def ungrouped_pod_additions(self, gang: Body, clique: str) -> PodAdditions:
         """No group; the topology constraint of the group as required affinity of the pods."""
-        key = _topology_key(gang["spec"])
+        key = topology_key(gang["spec"])
         beside = (_required_term(key, _same_gang(gang)),) if key else ()
         return PodAdditions(
             preferred_affinity=tuple(_preferred_terms(gang, clique)), required_affinity=beside
@@ -100,20 +124,16 @@ class Kube(SchedulerBackend):
 
     def waiting_reason(self, found: SchedulerObject) -> str:
         """The message of the scheduler on a group that it could not place."""
+        condition = self._groups.scheduled_condition if self._groups else ""
         conditions = found.reported_status.conditions or ()
         return next(
-            (
-                each.message
-                for each in conditions
-                if (each.type, each.status) == (_SCHEDULED_CONDITION, "False")
-            ),
-            "",
+            (each.message for each in conditions if (each.type, each.status) == (condition, "False")), ""
         )
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
         """Required constraints, except a single one that applies to all pods of a gang."""
         required = [owner for owner, each in podgang.constraints(scheduling_spec.template) if each.required]
-        if required and not self._gangs:
+        if required and self._groups is None:
             yield (
                 f"{NAME} cannot keep required topology constraints ({', '.join(required)}): set "
                 "gangScheduling in its profile, use pack.preferred, or another scheduler"
@@ -140,33 +160,11 @@ def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
         yield podgang.clique_label(cliques[0].name)
 
 
-def group_name(gang: Body) -> str:
-    """The gang's name with a hash of the group's immutable fields."""
-    terms = msgspec.json.encode(_group_spec(gang), order="deterministic")
-    digest = hashlib.sha256(terms).hexdigest()[:_SUFFIX]
-    return f"{gang['metadata']['name']}-{digest}"
-
-
-def _group_of(pod: Pod) -> str:
-    return pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
-
-
-def _group_spec(gang: Body) -> Body:
-    spec: Body = {"schedulingPolicy": {"gang": {"minCount": podgang.minimum(gang)}}}
-    if key := _topology_key(gang["spec"]):
-        spec["schedulingConstraints"] = {"topology": [{"key": key}]}
-    return spec
-
-
-def _topology_key(gang: Body) -> str:
-    """The one label key that applies to all pods: the gang's, or that of a part that contains all pods."""
-    if key := podgang.pack_key(gang, "required"):
-        return key
-    all_cliques = {group["name"] for group in gang["podgroups"]}
-    for config in gang.get("topologyConstraintGroupConfigs", ()):
-        if all_cliques <= set(config["podGroupNames"]) and (key := podgang.pack_key(config, "required")):
-            return key
-    return podgang.pack_key(gang["podgroups"][0], "required") if len(all_cliques) == 1 else ""
+def with_gang_scheduling() -> Kube:
+    """The backend that creates PodGroups, with those of earlier versions of Kubernetes."""
+    backend = Kube(V1Beta1())
+    backend.older_versions = (Kube(V1Alpha2()),)
+    return backend
 
 
 def _preferred_terms(gang: Body, clique: str) -> Iterator[Body]:

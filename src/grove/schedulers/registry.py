@@ -36,8 +36,12 @@ class SchedulerBackends(Struct, frozen=True):
 
     @property
     def gang_object_kinds(self) -> tuple[ForeignKind, ...]:
-        """The kinds of the backends' gang objects."""
-        kinds = (backend.gang_object_kind for backend in self.by_name.values())
+        """The kinds of the backends' gang objects, in all versions that can be used."""
+        kinds = (
+            version.gang_object_kind
+            for backend in self.by_name.values()
+            for version in (backend, *backend.older_versions)
+        )
         return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
 
     @property
@@ -93,7 +97,7 @@ def _kube(config: Mapping[str, Any]) -> SchedulerBackend:
     chosen = config.get("gangScheduling", False)
     if not isinstance(chosen, bool):
         raise ValueError(f"gangScheduling must be true or false, not {chosen!r}")  # noqa: TRY004 - a value of the configuration file
-    return kube.Kube(gang_scheduling=chosen)
+    return kube.with_gang_scheduling() if chosen else kube.Kube()
 
 
 _BUILT_IN: Mapping[str, Factory] = {

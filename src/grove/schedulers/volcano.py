@@ -42,8 +42,8 @@ class Volcano(SchedulerBackend):
 
     def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang."""
-        if request.crd_problem:
-            raise UnsupportedGang(request.crd_problem, EventReason.VOLCANO_UNAVAILABLE)
+        if request.kind_problem:
+            raise UnsupportedGang(request.kind_problem, EventReason.VOLCANO_UNAVAILABLE)
         gang = request.gang
         metadata = gang["metadata"]
         return {
@@ -58,7 +58,7 @@ class Volcano(SchedulerBackend):
             "spec": _spec(request),
         }
 
-    def pod_additions(self, gang: Body, clique: str) -> PodAdditions:  # noqa: ARG002 - subgroups are found by label
+    def pod_additions(self, gang: Body, clique: str, name: str) -> PodAdditions:  # noqa: ARG002 - subgroups are found by label
         """The PodGroup of a pod, under the annotations of current and earlier Volcano versions."""
         name = gang["metadata"]["name"]
         keys = (external_keys.VOLCANO_POD_GROUP, external_keys.VOLCANO_POD_GROUP_LEGACY)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api.types.clustertopology import ClusterTopology
 from grove.kube.auth import config
@@ -18,13 +19,14 @@ from grove.kube.executor.outcome import IntentState
 from grove.operator.caches.registry import resource_of
 from grove.schedulers.backend import ForeignKind, SchedulerBackend, SchedulerObject, with_pod_additions
 from grove.schedulers.kai import Kai
-from grove.schedulers.kube import Kube
 from grove.schedulers.volcano import Volcano
+from tests.cluster.schedulers.native import gang_scheduling, served_backend
 from tests.clusters import Clusters
 from tests.namespaces import make_namespace
 from tests.schedulers.builders import a_body, requests
 
 TOPOLOGIES = resource_of(ClusterTopology.KIND)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 HOST = "kubernetes.io/hostname"
 FULL = a_body("a:2 b:3/2 c", "x:3/2=b,c", "zone/rack x:rack b:/host", priorityClassName="high")
 
@@ -47,7 +49,7 @@ async def _all_fields_stored(
 ) -> None:
     assert backend.gang_object_kind is not None
     for request in requests(body).values():
-        desired = backend.gang_object(request)
+        desired = backend.gang_object(replace(request, name=backend.gang_object_name(request)))
         assert desired is not None
         stored = await dry_run(client, external_resource(backend.gang_object_kind), desired, namespace)
         assert {field: stored["spec"][field] for field in desired["spec"]} == desired["spec"]
@@ -86,18 +88,12 @@ async def test_pod_groups_are_accepted_and_stored_completely(
 
 
 async def test_in_tree_pod_groups_are_accepted(clusters: Clusters):
-    gates = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
-    cluster = await clusters.start(
-        "gangs",
-        nodes=1,
-        shape="1x1x1x1",
-        feature_gates=dict.fromkeys(gates, True),
-        runtime_config=("scheduling.k8s.io/v1alpha2=true",),
-    )
-    backend = Kube(gang_scheduling=True)
-    body = a_body("a:2 b", "", "zone/rack b:/host")
+    cluster = await clusters.start("gangs", nodes=1, shape="1x1x1x1", **gang_scheduling())
+    backend = served_backend()
+    body = a_body("a:2 b", "", "zone/rack b:/host", priorityClassName="high")
     async with Client(config.load(cluster.kubeconfig)) as client:
         await make_namespace(client, "gangs")
+        await client.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000}, as_type=Object)
         await _all_fields_stored(client, backend, body, "gangs")
         (request,) = requests(body).values()
         pod = with_pod_additions(
@@ -105,7 +101,7 @@ async def test_in_tree_pod_groups_are_accepted(clusters: Clusters):
                 "metadata": {"name": "p"},
                 "spec": {"containers": [{"name": "main", "image": "model:1"}], "serviceAccountName": ""},
             },
-            backend.pod_additions(request.gang, "wl-0-b"),
+            backend.pod_additions(request.gang, "wl-0-b", "a-group"),
         )
         stored = await dry_run(client, PODS, pod, "gangs")
         assert stored["spec"]["schedulingGroup"] == pod["spec"]["schedulingGroup"]

@@ -13,6 +13,7 @@ from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.naming import labels
+from grove.kube.cache.cache import Cache
 from grove.operator.caches.registry import Caches, InspectedCRD
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import Key, ReplicaKey, TopologyKey
@@ -23,6 +24,7 @@ from grove.operator.watches.workloads import workload_watches
 from grove.schedulers.backend import ObjectCondition, ObjectStatus, SchedulerObject
 from grove.schedulers.kai import POD_GROUP, Kai
 from grove.schedulers.kai_topology import TOPOLOGY
+from grove.schedulers.kube import with_gang_scheduling
 from grove.schedulers.registry import SchedulerBackends
 from grove.schedulers.volcano import Volcano
 from tests.plan.builders import a_clique, a_set, read_set
@@ -173,16 +175,16 @@ def test_compatible_volcano_crd_enqueues_replicas():
         caches.inspected_crds.values(),
         enqueued_keys(caches),
     )
-    assert schedulers.incompatibility(volcano) == "", "not checked yet"
+    assert schedulers.kind_problem(volcano) == "", "not checked yet"
     cache.replace([], "5")
-    assert "install Volcano 1.14" in schedulers.incompatibility(volcano)
+    assert "install Volcano 1.14" in schedulers.kind_problem(volcano)
     cache.apply_event("ADDED", a_definition(capable=False))
-    assert "not in the installed CRD" in schedulers.incompatibility(volcano)
+    assert "not in the installed CRD" in schedulers.kind_problem(volcano)
     keys.clear()
     cache.apply_event("MODIFIED", a_definition("8"))
     assert REPLICA in keys
-    assert schedulers.incompatibility(volcano) == ""
-    assert schedulers.incompatibility(KAI) == schedulers.incompatibility(None) == ""
+    assert schedulers.kind_problem(volcano) == ""
+    assert schedulers.kind_problem(KAI) == schedulers.kind_problem(None) == ""
     assert IN_USE.versioned_kinds == ()
 
 
@@ -191,6 +193,67 @@ def test_backend_exception_is_reported_as_incompatibility():
     in_use = SchedulerBackends({"volcano": confused}, "volcano")
     caches = Caches(in_use.gang_object_kinds, versioned_kinds=in_use.versioned_kinds)
     next(iter(caches.inspected_crds.values())).replace([], "5")
-    assert "could not be checked: ZeroDivisionError" in SchedulerLookup(caches, in_use).incompatibility(
-        confused
+    problem = SchedulerLookup(caches, in_use).kind_problem(confused)
+    assert "could not be checked: ZeroDivisionError" in problem
+
+
+NATIVE = with_gang_scheduling()
+(OLDER,) = NATIVE.older_versions
+NATIVE_IN_USE = SchedulerBackends({"default-scheduler": NATIVE}, "default-scheduler")
+
+
+def native_caches() -> tuple[Caches, Cache[SchedulerObject], Cache[SchedulerObject]]:
+    """All caches, and those of PodGroups v1beta1 and v1alpha2."""
+    caches = Caches(NATIVE_IN_USE.gang_object_kinds)
+    latest, older = caches.scheduler_objects.values()
+    return caches, latest, older
+
+
+def test_backend_follows_served_version_of_its_kind():
+    caches, latest, older = native_caches()
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    schedulers, workload = SchedulerLookup(caches, NATIVE_IN_USE), read_set(a_set("a"))
+    keys = enqueued_keys(caches)
+    assert schedulers.of(workload, 0, {}, ()) is NATIVE
+    assert (schedulers.objects(REPLICA, NATIVE), schedulers.kind_problem(NATIVE)) == (None, "")
+    older.replace([found := a_group()], "5")
+    latest.clear()
+    assert schedulers.of(workload, 0, {}, ()) is OLDER
+    assert (schedulers.objects(REPLICA, OLDER), schedulers.kind_problem(OLDER)) == ({"wl-0": found}, "")
+    keys.clear()
+    older.clear()
+    latest.replace([], "9")
+    assert REPLICA in keys
+    assert schedulers.of(workload, 0, {}, ()) is NATIVE
+    assert (schedulers.objects(REPLICA, NATIVE), schedulers.kind_problem(NATIVE)) == ({}, "")
+
+
+def test_unserved_and_unlistable_kinds_are_problems():
+    caches, latest, older = native_caches()
+    caches.sets.apply_event("ADDED", read_set(a_set("a:1")))
+    schedulers, workload, keys = (
+        SchedulerLookup(caches, NATIVE_IN_USE),
+        read_set(a_set("a")),
+        enqueued_keys(caches),
     )
+    latest.clear()
+    older.clear()
+    backend = schedulers.of(workload, 0, {}, ())
+    assert schedulers.objects(REPLICA, backend) == {}
+    assert "GenericWorkload=true" in schedulers.kind_problem(backend)
+    keys.clear()
+    latest.mark_unlistable('no kind "PodGroup" is registered')
+    assert REPLICA in keys
+    assert schedulers.of(workload, 0, {}, ()) is NATIVE
+    assert schedulers.objects(REPLICA, NATIVE) is None
+    assert "docs/kubernetes-upgrade.md" in schedulers.kind_problem(NATIVE)
+    latest.replace([], "9")
+    assert schedulers.kind_problem(NATIVE) == ""
+
+
+def test_failure_to_name_kind_problem_is_reported():
+    confused = type("Confused", (Kai,), {"kind_problem": lambda *_: 1 / 0})()
+    caches = Caches(IN_USE.gang_object_kinds)
+    caches.scheduler_objects[POD_GROUP].clear()
+    problem = SchedulerLookup(caches, IN_USE).kind_problem(confused)
+    assert problem == "scheduler backend kai-scheduler failed: ZeroDivisionError: division by zero"

@@ -14,6 +14,7 @@ from grove.plan.replica import plan_replica
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kube
+from grove.schedulers.kube_podgroups import V1Alpha2, V1Beta1
 from grove.schedulers.volcano import Volcano
 from grove.topology.constraints import ResolvedTopology
 from tests.plan.simulator.actors import force_delete, run_all, schedule
@@ -41,7 +42,7 @@ def settled(*args: Any, **options: Any) -> Simulator:
     return sim
 
 
-@pytest.mark.parametrize("scheduler", [Kai(), Volcano(), Kube(gang_scheduling=True)])
+@pytest.mark.parametrize("scheduler", [Kai(), Volcano(), Kube(V1Alpha2())])
 def test_gang_then_scheduler_object_then_pods(scheduler: SchedulerBackend):
     sim = settled(scheduler)
     created = [write.key for write in sim.api.history if write.verb == "create"]
@@ -111,7 +112,7 @@ def say(sim: Simulator, **status: Any) -> None:
     ("scheduler", "status", "words"),
     [
         (
-            Kube(gang_scheduling=True),
+            Kube(V1Alpha2()),
             {"conditions": [NO_ROOM]},
             "default-scheduler says: 0/4 nodes are available",
         ),
@@ -165,7 +166,7 @@ def test_backend_failing_on_annotations_still_gets_gang():
 
 
 def test_in_tree_gang_scheduling_pods_name_their_pod_group():
-    sim = settled(Kube(gang_scheduling=True))
+    sim = settled(Kube(V1Alpha2()))
     groups = {group["metadata"]["labels"]["grove.io/podgang"]: group for group in sim.api.objects("PodGroup")}
     for pod in sim.api.objects("Pod"):
         own = groups[pod["metadata"]["labels"]["grove.io/podgang"]]
@@ -245,13 +246,13 @@ def test_unsupported_gang_emits_event_on_it():
         ("PodGang", "scheduler-backend", True, "")
     }
     sim = a_simulator(Volcano())
-    sim.crd_problem = "install Volcano 1.14 or later"
+    sim.kind_problem = "install Volcano 1.14 or later"
     sim.settle()
     assert (sim.api.all("Pod"), sim.api.all("PodGroup")) == ({}, {})
     assert {(each.reason, each.note) for each in sim.plan().events} == {
         ("VolcanoCapabilityUnavailable", "install Volcano 1.14 or later")
     }
-    sim.crd_problem = ""
+    sim.kind_problem = ""
     sim.settle()
     assert len(sim.api.all("Pod")) == 4
 
@@ -332,7 +333,7 @@ def gated(sim: Simulator) -> set[tuple[str, str]]:
 
 def test_minimum_of_every_clique_is_ungated_first():
     sim = Simulator(a_body("a:3/1 b:2"))
-    sim.scheduler = Kube(gang_scheduling=True)
+    sim.scheduler = Kube(V1Alpha2())
     sim.settle()
     assert gated(sim) == {("wl-0-a", "1"), ("wl-0-a", "2")}
     schedule(sim, *sim.pods("wl-0-a"))
@@ -347,7 +348,31 @@ def test_minimum_of_every_clique_is_ungated_first():
     assert gated(sim) == set(), "above the minimum of a scheduled gang no pod is gated"
 
 
-IN_TREE, PLAIN = Kube(gang_scheduling=True), Kube()
+def test_surplus_is_created_later_if_gates_hold_group():
+    sim = Simulator(a_body("a:3/1 b:2"))
+    sim.scheduler = IN_TREE_BETA
+    sim.settle()
+    assert (len(sim.pods("wl-0-a")), len(sim.pods("wl-0-b")), gated(sim)) == (1, 2, set())
+    schedule(sim, *sim.pods("wl-0-a"))
+    sim.settle()
+    assert len(sim.pods("wl-0-a")) == 1, "the other clique does not have its minimum"
+    schedule(sim, *sim.pods("wl-0-b"))
+    sim.settle()
+    assert (len(sim.pods("wl-0-a")), gated(sim)) == (3, set())
+
+
+def test_gated_surplus_is_released_after_upgrade():
+    """Kubernetes was upgraded while a gang was waiting: its gated pods would hold it for ever."""
+    sim = Simulator(a_body("a:3/1 b:2"))
+    sim.scheduler = IN_TREE
+    sim.settle()
+    assert len(gated(sim)) == 2
+    sim.scheduler = IN_TREE_BETA
+    sim.settle()
+    assert (len(sim.pods()), gated(sim)) == (5, set())
+
+
+IN_TREE, IN_TREE_BETA, PLAIN = Kube(V1Alpha2()), Kube(V1Beta1()), Kube()
 
 
 def a_running_gang(scheduler: SchedulerBackend | None, wishes: str = "") -> Simulator:
@@ -418,6 +443,38 @@ def test_replacement_before_scheduling_joins_pod_group():
     sim.settle()
     (spec,) = replaced(sim, next(iter(sim.pods())))
     assert group_of(spec) != ""
+
+
+def minima(sim: Simulator) -> dict[str, int]:
+    groups = sim.api.objects("PodGroup")
+    return {each["metadata"]["name"]: each["spec"]["schedulingPolicy"]["gang"]["minCount"] for each in groups}
+
+
+@pytest.mark.parametrize(("scheduler", "groups"), [(IN_TREE, [2, 4]), (IN_TREE_BETA, [2])])
+def test_changed_minimum_patches_group_where_possible(scheduler: SchedulerBackend, groups: list[int]):
+    sim = a_running_gang(scheduler)
+    before = set(minima(sim))
+    sim.scale("PodClique", "wl-0-b", 0)
+    sim.settle()
+    assert sorted(minima(sim).values()) == groups
+    assert before <= set(minima(sim))
+    sim.scale("PodClique", "wl-0-b", 2)
+    sim.settle()
+    if scheduler is IN_TREE_BETA:
+        assert set(minima(sim)) == before
+        assert {group_of(pod["spec"]) for pod in sim.api.objects("Pod")} == before
+
+
+def test_upgrade_of_kubernetes_keeps_names_of_groups():
+    sim = a_running_gang(IN_TREE, "rack")
+    pods, groups = dict(sim.pods()), minima(sim)
+    for name in groups:
+        sim.api.delete("PodGroup", name)
+    sim.scheduler = IN_TREE_BETA
+    sim.settle()
+    assert (dict(sim.pods()), minima(sim)) == (pods, groups)
+    (spec,) = replaced(sim, next(iter(pods)))
+    assert {group_of(spec)} == set(groups)
 
 
 def test_clique_aware_scheduler_gates_no_pod():

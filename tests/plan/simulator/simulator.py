@@ -91,7 +91,7 @@ class Simulator:
         """The backends that the operator selects the scheduler from."""
         self.claim_templates: dict[NamespacedName, ResourceClaimTemplateObject] = {}
         self.claims_visible = True
-        self.crd_problem = ""
+        self.kind_problem = ""
         self.observed_from = 0
         """The number of pod changes before the operator started, which it has not observed."""
 
@@ -133,7 +133,7 @@ class Simulator:
             scheduler=self.backends.of(asked) if self.backends else self.scheduler,
             scheduler_objects=seen["PodGroup"],
             shared=self._shared(workload, index, seen, (lag or {}).get(CLAIM, 0)),
-            crd_problem=self.crd_problem,
+            kind_problem=self.kind_problem,
         )
 
     def _shared(self, workload: PodCliqueSet, index: int, seen: Mapping[str, Any], lag: int) -> ClaimObjects:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 SET_FINALIZER = "grove.io/podcliqueset.grove.io"
 COMPUTE_DOMAIN_FINALIZER = "grove.io/computedomain-finalizer"
+POD_GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection"
+"""With it Kubernetes keeps its PodGroups while pods name them."""
 LEGACY_FINALIZERS = frozenset({"grove.io/podclique.grove.io", "grove.io/podcliquescalinggroup.grove.io"})
 """Finalizers that upstream sets on cliques and groups. Nothing depends on them: the operator removes them."""
 

@@ -68,9 +68,9 @@ def up(
     port
         The API server's port; 0 picks a free one.
     feature_gates
-        Feature gates of all Kubernetes components, for example GenericWorkload=true,GangScheduling=true.
+        Feature gates of all Kubernetes components, for example GenericWorkload=true.
     runtime_config
-        API versions to enable, for example scheduling.k8s.io/v1alpha2=true.
+        API versions to enable, for example scheduling.k8s.io/v1beta1=true.
     audit
         Write an audit log of all requests except those of the control plane itself.
     init_containers

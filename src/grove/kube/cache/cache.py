@@ -65,6 +65,7 @@ class Cache(Generic[T]):
         self._projection = projection  # idempotent: the objects of a list are projected as they arrive
         self.synced = asyncio.Event()  # everything that existed at the start of the watch is cached
         self.synced_or_absent = asyncio.Event()  # synced, or the cluster does not serve the resource
+        self.list_error = ""  # why the server refuses to list the resource; empty once it is synced or absent
         self._matches_selector = label_selector.parse(labels)
         self._objects: dict[Key, T] = {}
         self._tombstones: dict[str, int] = {}
@@ -104,7 +105,8 @@ class Cache(Generic[T]):
         self._undecodable_handlers.append(handler)
 
     def on_synced_or_absent(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever the cache becomes synced, or the resource turns out not to be served."""
+        """Call `handler` whenever the cache becomes synced, or the resource turns out not to be served, or
+        not to be listable."""
         self._sync_handlers.append(handler)
 
     # Replies of own requests. Called by the executor only.
@@ -218,7 +220,18 @@ class Cache(Generic[T]):
         self.synced.clear()
         self._set_synced_or_absent(changed)
 
+    def mark_unlistable(self, reason: str) -> None:
+        """The server serves this resource and refuses to list it. A synced cache is kept as it is."""
+        if self.synced.is_set() or reason == self.list_error:
+            return
+        self.list_error = reason
+        self.synced_or_absent.clear()
+        for handler in self._sync_handlers:
+            self._call(self.resource.label, handler)
+
     def _set_synced_or_absent(self, changed: bool) -> None:
+        changed = changed or bool(self.list_error)
+        self.list_error = ""
         self.synced_or_absent.set()
         for handler in self._sync_handlers if changed else ():
             self._call(self.resource.label, handler)

@@ -1,4 +1,4 @@
-"""Waits until a resource is served: until its CRD is established.
+"""Waits until a resource is served: until its CRD is established, or the API server was restarted.
 
 CRDs of other projects are installed and removed at run time. A reflector that gets a 404 waits here. If RBAC
 permits to watch CRDs, the watch event ends the wait; if not, the wait ends after the given time and the
@@ -8,6 +8,7 @@ reflector tries again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -57,14 +58,14 @@ class CrdWatch:
 
     async def run(self, client: Client) -> None:
         """Watch the CRDs, until cancelled; where that is not permitted, `wait` works by time only."""
-        await Reflector(client, self.definitions).run()
+        await Reflector(client, self.definitions, on_disconnect=self._recheck_all).run()
 
     async def wait(self, resource: Resource, timeout: float) -> bool:
         """Return True when the resource's CRD becomes served, or False after `timeout` seconds.
 
-        With a synced CRD watch an event is certain to come, so the timeout is much longer; it is only for
-        built-in kinds, which come with an upgraded server. A CRD that exists already is waited for by time:
-        the server takes a moment to serve it.
+        With a synced CRD watch an event is certain to come, so the timeout is much longer. Built-in kinds
+        come with a server of another version or with other flags, so a lost connection also ends the wait.
+        A CRD that exists already is waited for by time: the server takes a moment to serve it.
         """
         if self.definitions.synced.is_set() and not self._is_served(resource):
             timeout = timing.CRD_RECHECK
@@ -93,6 +94,15 @@ class CrdWatch:
             if new is None or new.metadata.name != resource.label or not new.serves(resource.version):
                 continue
             if old is None or not old.serves(resource.version):
-                for established_future in waiting:
-                    if not established_future.done():
-                        established_future.set_result(None)
+                _end_wait(waiting)
+
+    def _recheck_all(self) -> None:
+        """The server may be restarting: it may come back in another version, or with other flags."""
+        for waiting in self._waiting.values():
+            _end_wait(waiting)
+
+
+def _end_wait(waiting: Iterable[asyncio.Future[None]]) -> None:
+    for established_future in waiting:
+        if not established_future.done():
+            established_future.set_result(None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic, Protocol
 
 import structlog
@@ -21,7 +21,7 @@ from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.index import Key
 from grove.kube.client import watch
 from grove.kube.client.client import Client
-from grove.kube.client.resource import Resource
+from grove.kube.client.resource import Resource, query
 from grove.kube.client.retry import Backoff
 from grove.kube.client.undecodable import Undecodable
 from grove.kube.errors import (
@@ -30,8 +30,11 @@ from grove.kube.errors import (
     ConnectError,
     Forbidden,
     Gone,
+    InternalError,
     Invalid,
     KubeError,
+    LostReply,
+    NoAnswer,
     NotFound,
     Unauthorized,
 )
@@ -64,6 +67,7 @@ class Reflector(Generic[T]):
         seed: int | None = None,
         streaming: bool = True,
         optional: bool = False,
+        on_disconnect: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._cache = cache
@@ -72,6 +76,7 @@ class Reflector(Generic[T]):
         self._rng = random.Random(seed)  # noqa: S311 - jitter, not secrets
         self._streaming = streaming
         self._optional = optional
+        self._on_disconnect = on_disconnect
         self._decoder = watch.EventDecoder(cache.as_type, cache.resource)
         self._version = ""
         self._failures = 0  # attempts since the server last sent something
@@ -103,8 +108,8 @@ class Reflector(Generic[T]):
             return await self._wait_until_served(error)
         except (Invalid, BadRequest) as error:
             return await self._fall_back_to_list(error)
-        except TimeoutError:
-            return await self._fall_back_to_list(None)
+        except (TimeoutError, NoAnswer) as silence:
+            return await self._find_out_why(silence)
         except watch.LineTooLong as error:
             return await self._pause_after_bug(error)
         except KubeError as error:
@@ -129,23 +134,22 @@ class Reflector(Generic[T]):
     async def _watch(self) -> None:
         cache = self._cache
         initial = _InitialList(cache)
-        async with (
-            self._client.stream(
+        async with asyncio.timeout(None) as idle_timeout:
+            self._reset_idle_timeout(idle_timeout)
+            async with self._client.stream(
                 cache.resource,
                 self._parameters(),
                 namespace=cache.namespace,
                 idle_timeout=timing.WATCH_IDLE_TIMEOUT,
-            ) as stream,
-            asyncio.timeout(None) as idle_timeout,
-        ):
-            self._reset_idle_timeout(idle_timeout)
-            async for lines in watch.line_batches(stream.chunks()):
-                self._failures, self._last_reason = 0, ""
-                self._apply_lines(lines, initial)
-                self._reset_idle_timeout(idle_timeout)
+            ) as stream:
+                async for lines in watch.line_batches(stream.chunks()):
+                    self._failures, self._last_reason = 0, ""
+                    self._apply_lines(lines, initial)
+                    self._reset_idle_timeout(idle_timeout)
 
     def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
-        """Before the end bookmark, silence means that the server will never send it."""
+        """Before the end bookmark, silence means that the server will never send it: it has no streaming
+        lists, or it cannot read what is stored, which only a list reports."""
         now = asyncio.get_running_loop().time()
         idle_timeout.reschedule(None if self._version else now + timing.LIST_IDLE_TIMEOUT)
 
@@ -200,6 +204,19 @@ class Reflector(Generic[T]):
         self._streaming = False
         return "streaming refused"
 
+    async def _find_out_why(self, silence: TimeoutError | NoAnswer) -> str:
+        """The server did not answer in time. If it cannot read what is stored, only a list with a limit and
+        without selectors says so: all other lists and watches wait for the server's own cache."""
+        if self._version and isinstance(silence, NoAnswer):
+            return await self._pause("NoAnswer", silence)
+        try:
+            await self._client.raw(
+                "GET", self._cache.resource.path(self._cache.namespace) + query({"limit": 1})
+            )
+        except KubeError as error:
+            return await self._pause(type(error).__name__, error)
+        return await self._fall_back_to_list(None)
+
     async def _pause_after_bug(self, problem: Exception) -> str:
         """Pause after a failure that is likely to happen again, such as a bug: the other watches go on, and
         this one is started again with a growing back-off. After a bug the cache may be incomplete, so
@@ -217,6 +234,10 @@ class Reflector(Generic[T]):
 
     async def _pause(self, reason: str, error: KubeError | None = None) -> str:
         """Pause before the next attempt: for the back-off, or longer if the server asks for it."""
+        if isinstance(error, ConnectError | LostReply):
+            self._on_disconnect()
+        elif isinstance(error, InternalError) and not self._version:
+            self._cache.mark_unlistable(str(error))
         backoff = SLOW_BACKOFF if isinstance(error, Forbidden) else self._backoff
         retry_after = error.retry_after if isinstance(error, ApiError) else None
         pause = max(retry_after or 0.0, backoff.pause(max(self._failures - 1, 0), self._rng))

@@ -1,5 +1,5 @@
-"""Looks up the scheduler backend of a replica, its objects for the gangs of the replica, and whether the
-installed CRD of the scheduler is compatible. Also loads the backends of the configuration."""
+"""Looks up the scheduler backend of a replica in the version that is served, its objects for the gangs of the
+replica, and whether their kind can be used. Also loads the backends of the configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from grove.api.configuration.types import Scheduler
 from grove.api.types.pod import Pod
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
+from grove.kube.cache.cache import Cache
 from grove.operator.caches.registry import BY_REPLICA, Caches, InspectedCRD
 from grove.operator.keys import ReplicaKey
 from grove.plan.gang.scheduler_selection import scheduler_of
-from grove.schedulers.backend import SchedulerBackend, SchedulerObject
+from grove.schedulers.backend import ForeignKind, SchedulerBackend, SchedulerObject
 from grove.schedulers.registry import ENTRY_POINTS, Factory, SchedulerBackends, backends
 
 
@@ -44,7 +45,21 @@ class SchedulerLookup:
     ) -> SchedulerBackend | None:
         """The backend of a replica; None if no scheduler objects are written for it."""
         in_use = self._in_use
-        return in_use.of(scheduler_of(workload, index, gangs, pods, in_use.by_name)) if in_use else None
+        backend = in_use.of(scheduler_of(workload, index, gangs, pods, in_use.by_name)) if in_use else None
+        return self._served_version(backend) if backend is not None and backend.older_versions else backend
+
+    def _served_version(self, backend: SchedulerBackend) -> SchedulerBackend:
+        """The latest version of a backend whose kind is served, else one whose kind is served and cannot be
+        listed, else the latest."""
+        versions = (backend, *backend.older_versions)
+        known = [(version, self._cache(version)) for version in versions]
+        synced = [version for version, cache in known if cache is not None and cache.synced.is_set()]
+        failed = [version for version, cache in known if cache is not None and cache.list_error]
+        return next(iter((*synced, *failed)), backend)
+
+    def _cache(self, backend: SchedulerBackend) -> Cache[SchedulerObject] | None:
+        kind = backend.gang_object_kind
+        return self._caches.scheduler_objects.get(kind) if kind is not None else None
 
     def objects(
         self, key: ReplicaKey, backend: SchedulerBackend | None
@@ -52,16 +67,28 @@ class SchedulerLookup:
         """The scheduler's objects for the gangs of a replica; None if their cache is not synced."""
         if backend is None or backend.gang_object_kind is None:
             return {}
-        cache = self._caches.scheduler_objects.get(backend.gang_object_kind)
+        cache = self._cache(backend)
         if cache is None or not cache.synced_or_absent.is_set():
             return None
         return {found.metadata.name: found for found in cache.by_index(BY_REPLICA, key)}
 
-    def incompatibility(self, backend: SchedulerBackend | None) -> str:
-        """Why the installed CRD of a scheduler is not compatible; empty if it is, or if it is not checked."""
-        if backend is None or backend.gang_object_kind is None or not backend.inspects_crd:
+    def kind_problem(self, backend: SchedulerBackend | None) -> str:
+        """Why the kind of a scheduler's objects cannot be used: it is not served, cannot be listed, or its
+        CRD is not compatible. Empty if it can, or if that is not known."""
+        if backend is None or backend.gang_object_kind is None:
             return ""
-        kind = backend.gang_object_kind
+        if backend.inspects_crd:
+            return self._incompatibility(backend, backend.gang_object_kind)
+        cache = self._cache(backend)
+        if cache is None or cache.synced.is_set():
+            return ""
+        known = cache.list_error or cache.synced_or_absent.is_set()
+        try:
+            return backend.kind_problem(cache.list_error) if known else ""
+        except Exception as problem:  # raised by a backend of another project
+            return f"scheduler backend {backend.name} failed: {type(problem).__name__}: {problem}"
+
+    def _incompatibility(self, backend: SchedulerBackend, kind: ForeignKind) -> str:
         cache = self._caches.inspected_crds.get(kind)
         if cache is None or not cache.synced.is_set():
             return ""

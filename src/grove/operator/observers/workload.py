@@ -86,7 +86,7 @@ class Observer:
             scheduler_objects=self._schedulers.objects(key, scheduler),
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             held=held,
-            crd_problem=self._schedulers.incompatibility(scheduler),
+            kind_problem=self._schedulers.kind_problem(scheduler),
         )
         domains = self._fabric_lookup.of_replica(snapshot)
         return replace(snapshot, domains=domains) if domains else snapshot

@@ -66,6 +66,7 @@ class GangPlanner:
         self._dependencies, self._claims = dependencies, claims
         self.scheduler_objects = SchedulerObjects(snapshot)
         self._scheduler = self.scheduler_objects.scheduler
+        self._gates_hold_group = self.scheduler_objects.gates_hold_group
         self.awaiting_placement: list[str] = []
         """Gangs that wait for an assignment of nodes."""
         self._by_gang: dict[str, list[CliqueState]] = {}
@@ -184,7 +185,10 @@ class GangPlanner:
         if waits_for_domain(clique.wanted):
             return {}
         ready_to_create = [
-            member for member in missing if not self._claims.lacks_claim(clique.wanted, member)
+            member
+            for member in missing
+            if not self._claims.lacks_claim(clique.wanted, member)
+            and not (self._gates_hold_group and self._is_above_minimum(clique.wanted, member))
         ]
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
         object_labels = objects.clique_labels(workload, index, wanted)
@@ -218,9 +222,9 @@ class GangPlanner:
         return spec
 
     def _is_above_minimum(self, clique: Clique, member: Member) -> bool:
-        """Whether a pod stays gated until every clique of its gang has its minimum: a scheduler that only
-        counts the pods of a gang could otherwise place the surplus of one clique instead of another
-        clique."""
+        """Whether a pod waits until every clique of its gang has its minimum: a scheduler that only counts
+        the pods of a gang could otherwise place the surplus of one clique instead of another clique. It
+        waits gated, or it is created later where a gated pod would hold its whole group."""
         if not self.scheduler_objects.minimum_first or member.index < clique.min_available:
             return False
         return not self._scheduled(clique.gang)
@@ -246,7 +250,9 @@ class GangPlanner:
         for clique in gang.cliques:
             expected = self._node_selector(clique)
             for member in self._cliques[clique.name].membership.members:
-                if member.pod is not None and not self._is_above_minimum(clique, member):
+                if member.pod is not None and (
+                    self._gates_hold_group or not self._is_above_minimum(clique, member)
+                ):
                     after = _ids(deletes[clique.name], member.index)
                     gate_removals += (
                         replace(patch, after=after) for patch in remove_gates([member.pod], expected)

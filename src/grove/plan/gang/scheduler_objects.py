@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from textwrap import shorten
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.error_codes import ErrorCode
 from grove.api.event_reasons import EventReason, EventReporter
 from grove.api.intents import Create, Patch, Target
+from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.plan.desired.expand import Gang
 from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
-from grove.plan.members.pod_state import controller_uid
+from grove.plan.members.pod_state import alive, controller_uid
 from grove.plan.model import PlannedEvent, UserError
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import child_reference, create, reference
@@ -52,12 +55,16 @@ class SchedulerObjects:
         self._snapshot = snapshot
         self._backend, self._existing = snapshot.scheduler, snapshot.scheduler_objects
         self._scheduling_spec = SchedulingSpec(snapshot.workload.metadata, snapshot.workload.spec.template)
-        self._topology, self._crd_problem = snapshot.topology, snapshot.crd_problem
+        self._topology, self._kind_problem = snapshot.topology, snapshot.kind_problem
         self._errors: dict[str, _SchedulerError] = {}
+        self._names: dict[str, str] = {}
+        """By gang, the name of its scheduler object."""
         self.pending_reasons: dict[str, str] = {}
         """By gang, why it waits for nodes, in one line: the scheduler's own message if there is one."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
-        """Whether pods above a gang's minimum stay gated until the minimum is scheduled."""
+        """Whether pods above a gang's minimum wait until the minimum is scheduled."""
+        self.gates_hold_group = self._backend is not None and self._backend.gates_hold_group
+        """Whether these pods are not created before, instead of being gated."""
         self.scheduler = self._backend.name if self._backend else _requested_scheduler(snapshot)
         configured = self._backend is not None or self.scheduler == DEFAULT_SCHEDULER
         self.unconfigured_scheduler = "" if configured else self.scheduler
@@ -73,7 +80,7 @@ class SchedulerObjects:
         kind = self._backend.gang_object_kind
         if self._existing is None and kind is not None:
             why = f"cannot list {kind.plural}.{kind.group}: allow the operator to list and watch them"
-            self._fail(gang, _SchedulerError(why))
+            self._fail(gang, _SchedulerError(self._kind_problem or why))
             return None
         try:
             return self._plan_object(self._backend, gang, uid)
@@ -82,17 +89,37 @@ class SchedulerObjects:
             return None
 
     def _plan_object(self, backend: SchedulerBackend, gang: Body, uid: str) -> Create | Patch | None:
-        found = (self._existing or {}).get(backend.gang_object_name(gang))
-        if found is not None and controller_uid(found.metadata) != uid:
-            found = None  # another object has its name: the create fails and reports the conflict
-        if found is not None:
-            self._read_status(backend, gang["metadata"]["name"], found)
-        spec, topology = self._scheduling_spec, self._topology_name()
-        request = GangRequest(gang, uid, spec, topology, found, self._crd_problem)
-        body = backend.gang_object(request)
+        # An object that another gang owns is left out: the create fails and reports the conflict.
+        owned = {
+            name: each
+            for name, each in (self._existing or {}).items()
+            if controller_uid(each.metadata) == uid
+        }
+        gang_name = gang["metadata"]["name"]
+        request = GangRequest(
+            gang=gang,
+            uid=uid,
+            scheduling_spec=self._scheduling_spec,
+            topology=self._topology_name(),
+            pods=self._living_pods.get(gang_name, ()),
+            objects=owned,
+            kind_problem=self._kind_problem,
+        )
+        name = self._names[gang_name] = backend.gang_object_name(request)
+        if (found := owned.get(name)) is not None:
+            self._read_status(backend, gang_name, found)
+        body = backend.gang_object(replace(request, name=name, found=found))
         if body is None:
             return None
         return create(body) if found is None else _repair_patch(body, found)
+
+    @cached_property
+    def _living_pods(self) -> Mapping[str, tuple[Pod, ...]]:
+        """By the gang that their label names."""
+        by_gang: dict[str, list[Pod]] = {}
+        for pod in filter(alive, self._snapshot.pods):
+            by_gang.setdefault(pod.metadata.labels.get(labels.GANG, ""), []).append(pod)
+        return {gang: tuple(pods) for gang, pods in by_gang.items()}
 
     def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
         with suppress(Exception):  # the message is optional
@@ -119,9 +146,10 @@ class SchedulerObjects:
         if backend is None:
             return _NO_ADDITIONS
         try:
-            if not backend.can_join_group(gang, members):
+            name = self._names[gang["metadata"]["name"]]
+            if not backend.can_join_group(gang, name, members):
                 return backend.ungrouped_pod_additions(gang, clique)
-            return backend.pod_additions(gang, clique)
+            return backend.pod_additions(gang, clique, name)
         except Exception as exception:
             self._fail(gang, _error_of(backend, exception))
             return None
