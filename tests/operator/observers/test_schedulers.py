@@ -249,6 +249,9 @@ def test_unserved_and_unlistable_kinds_are_problems():
     assert "docs/kubernetes-upgrade.md" in schedulers.kind_problem(NATIVE)
     latest.replace([], "9")
     assert schedulers.kind_problem(NATIVE) == ""
+    latest.clear()
+    older.mark_unlistable("etcd is not available")
+    assert schedulers.of(workload, 0, {}, ()) is OLDER, "it is served, so flags are not the problem"
 
 
 def test_failure_to_name_kind_problem_is_reported():

@@ -230,7 +230,6 @@ class Cache(Generic[T]):
             self._call(self.resource.label, handler)
 
     def _set_synced_or_absent(self, changed: bool) -> None:
-        changed = changed or bool(self.list_error)
         self.list_error = ""
         self.synced_or_absent.set()
         for handler in self._sync_handlers if changed else ():

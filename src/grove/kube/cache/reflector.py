@@ -21,7 +21,7 @@ from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.index import Key
 from grove.kube.client import watch
 from grove.kube.client.client import Client
-from grove.kube.client.resource import Resource, query
+from grove.kube.client.resource import Resource
 from grove.kube.client.retry import Backoff
 from grove.kube.client.undecodable import Undecodable
 from grove.kube.errors import (
@@ -34,8 +34,8 @@ from grove.kube.errors import (
     Invalid,
     KubeError,
     LostReply,
-    NoAnswer,
     NotFound,
+    TooManyRequests,
     Unauthorized,
 )
 
@@ -108,8 +108,8 @@ class Reflector(Generic[T]):
             return await self._wait_until_served(error)
         except (Invalid, BadRequest) as error:
             return await self._fall_back_to_list(error)
-        except (TimeoutError, NoAnswer) as silence:
-            return await self._find_out_why(silence)
+        except TimeoutError:
+            return await self._fall_back_to_list(None)
         except watch.LineTooLong as error:
             return await self._pause_after_bug(error)
         except KubeError as error:
@@ -134,22 +134,23 @@ class Reflector(Generic[T]):
     async def _watch(self) -> None:
         cache = self._cache
         initial = _InitialList(cache)
-        async with asyncio.timeout(None) as idle_timeout:
-            self._reset_idle_timeout(idle_timeout)
-            async with self._client.stream(
+        async with (
+            self._client.stream(
                 cache.resource,
                 self._parameters(),
                 namespace=cache.namespace,
                 idle_timeout=timing.WATCH_IDLE_TIMEOUT,
-            ) as stream:
-                async for lines in watch.line_batches(stream.chunks()):
-                    self._failures, self._last_reason = 0, ""
-                    self._apply_lines(lines, initial)
-                    self._reset_idle_timeout(idle_timeout)
+            ) as stream,
+            asyncio.timeout(None) as idle_timeout,
+        ):
+            self._reset_idle_timeout(idle_timeout)
+            async for lines in watch.line_batches(stream.chunks()):
+                self._failures, self._last_reason = 0, ""
+                self._apply_lines(lines, initial)
+                self._reset_idle_timeout(idle_timeout)
 
     def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
-        """Before the end bookmark, silence means that the server will never send it: it has no streaming
-        lists, or it cannot read what is stored, which only a list reports."""
+        """Before the end bookmark, silence means that the server will never send it."""
         now = asyncio.get_running_loop().time()
         idle_timeout.reschedule(None if self._version else now + timing.LIST_IDLE_TIMEOUT)
 
@@ -204,19 +205,6 @@ class Reflector(Generic[T]):
         self._streaming = False
         return "streaming refused"
 
-    async def _find_out_why(self, silence: TimeoutError | NoAnswer) -> str:
-        """The server did not answer in time. If it cannot read what is stored, only a list with a limit and
-        without selectors says so: all other lists and watches wait for the server's own cache."""
-        if self._version and isinstance(silence, NoAnswer):
-            return await self._pause("NoAnswer", silence)
-        try:
-            await self._client.raw(
-                "GET", self._cache.resource.path(self._cache.namespace) + query({"limit": 1})
-            )
-        except KubeError as error:
-            return await self._pause(type(error).__name__, error)
-        return await self._fall_back_to_list(None)
-
     async def _pause_after_bug(self, problem: Exception) -> str:
         """Pause after a failure that is likely to happen again, such as a bug: the other watches go on, and
         this one is started again with a growing back-off. After a bug the cache may be incomplete, so
@@ -236,7 +224,7 @@ class Reflector(Generic[T]):
         """Pause before the next attempt: for the back-off, or longer if the server asks for it."""
         if isinstance(error, ConnectError | LostReply):
             self._on_disconnect()
-        elif isinstance(error, InternalError) and not self._version:
+        elif isinstance(error, InternalError | TooManyRequests) and not self._version:
             self._cache.mark_unlistable(str(error))
         backoff = SLOW_BACKOFF if isinstance(error, Forbidden) else self._backoff
         retry_after = error.retry_after if isinstance(error, ApiError) else None
