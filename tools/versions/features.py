@@ -113,7 +113,7 @@ FEATURES: dict[str, Feature] = {
         "`priorityClassName` of a set applies to its gangs",
         {
             DEFAULT: Claim(NO, _POD_PRIORITY),
-            GANGS: Claim(NO, _POD_PRIORITY),
+            GANGS: Claim(OBJECTS, "its PodGroups and pods have it", since="1.37"),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(OBJECTS),
         },

@@ -87,6 +87,7 @@ async def test_pod_groups_are_accepted_and_stored_completely(
     await _all_fields_stored(client, backend, body, namespace)
 
 
+@pytest.mark.proves("priority", scheduler="default-scheduler+gangScheduling")
 async def test_in_tree_pod_groups_are_accepted(clusters: Clusters):
     cluster = await clusters.start("gangs", nodes=1, shape="1x1x1x1", **gang_scheduling())
     backend = served_backend()
