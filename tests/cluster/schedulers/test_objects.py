@@ -13,7 +13,7 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS, Resource
-from grove.kube.errors import NotFound
+from grove.kube.errors import ApiError, NotFound
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import IntentState
 from grove.operator.caches.registry import resource_of
@@ -21,6 +21,7 @@ from grove.schedulers.backend import ForeignKind, SchedulerBackend, SchedulerObj
 from grove.schedulers.kai import Kai
 from grove.schedulers.volcano import Volcano
 from tests.cluster.schedulers.native import gang_scheduling, served_backend
+from tests.cluster.webhooks.harness import eventually
 from tests.clusters import Clusters
 from tests.namespaces import make_namespace
 from tests.schedulers.builders import a_body, requests
@@ -55,6 +56,16 @@ async def _all_fields_stored(
         assert {field: stored["spec"][field] for field in desired["spec"]} == desired["spec"]
         assert desired["metadata"]["labels"].items() <= stored["metadata"]["labels"].items()
         assert stored["metadata"]["ownerReferences"] == desired["metadata"]["ownerReferences"]
+
+
+async def _knows_priority_class(client: Client, namespace: str) -> bool:
+    """Whether admission has observed the class: until then it refuses pods and groups that name it."""
+    spec = {"containers": [{"name": "main", "image": "model:1"}], "priorityClassName": "high"}
+    try:
+        await dry_run(client, PODS, {"metadata": {"name": "probe"}, "spec": spec}, namespace)
+    except ApiError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(
@@ -95,6 +106,7 @@ async def test_in_tree_pod_groups_are_accepted(clusters: Clusters):
     async with Client(config.load(cluster.kubeconfig)) as client:
         await make_namespace(client, "gangs")
         await client.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000}, as_type=Object)
+        await eventually(lambda: _knows_priority_class(client, "gangs"))
         await _all_fields_stored(client, backend, body, "gangs")
         (request,) = requests(body).values()
         pod = with_pod_additions(
