@@ -157,6 +157,8 @@ class SchedulerBackend(ABC):
     inspects_crd: bool = False
     """Whether only some versions of the scheduler are supported, recognized by the CRD of `gang_object_kind`.
     Then the core watches that CRD and passes it to `crd_problem`."""
+    tries_fallbacks: bool = False
+    """Whether `topologyConstraint.fallbacks` are tried: only where the operator itself places the gangs."""
     topology_kind: ForeignKind | None = None
     """The kind of the scheduler's own topology object, which the core watches; None if it has none. With a
     kind, `sync_topology` and `check_topology_drift` are required."""

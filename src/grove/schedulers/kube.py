@@ -15,6 +15,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from grove.api.configuration.default_scheduler import (
+    DefaultSchedulerConfig,
+    PlacementMode,
+    PlacementSettings,
+)
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
@@ -38,11 +43,14 @@ _SUFFIX = 8
 
 
 class Kube(SchedulerBackend):
-    """The backend. `gang_scheduling`: create a PodGroup for each gang."""
+    """The backend. `gang_scheduling`: create a PodGroup for each gang. `placement`: which gangs the operator
+    chooses nodes for, and how; None: for none."""
 
     name = NAME
 
-    def __init__(self, *, gang_scheduling: bool = False) -> None:
+    def __init__(self, *, gang_scheduling: bool = False, placement: PlacementSettings | None = None) -> None:
+        self.placement = placement or DefaultSchedulerConfig(placement=PlacementMode.OFF).placement_settings
+        self.tries_fallbacks = self.placement.enabled
         self._gangs = self.minimum_first = gang_scheduling
         self.gang_object_kind = POD_GROUP if gang_scheduling else None
 
@@ -111,12 +119,15 @@ class Kube(SchedulerBackend):
         )
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Required constraints, except a single one that applies to all pods of a gang."""
+        """None if the operator places the gangs; otherwise required constraints, except with PodGroups a
+        single one that applies to all pods of a gang."""
+        if self.placement.enabled:
+            return
         required = [owner for owner, each in podgang.constraints(scheduling_spec.template) if each.required]
         if required and not self._gangs:
             yield (
                 f"{NAME} cannot keep required topology constraints ({', '.join(required)}): set "
-                "gangScheduling in its profile, use pack.preferred, or another scheduler"
+                "placement or gangScheduling in its profile, use pack.preferred, or another scheduler"
             )
         elif len(required) > 1 or any(
             owner not in _gang_wide_constraints(scheduling_spec.template) for owner in required

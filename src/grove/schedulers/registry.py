@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.loading import ConfigurationError, load_default_scheduler
 from grove.api.configuration.types import OnUnsupported, Scheduler
 from grove.schedulers import kai, kube, lpx, volcano
 from grove.schedulers.backend import ForeignKind, SchedulerBackend
@@ -19,7 +19,7 @@ from grove.schedulers.unavailable import UnavailableBackend
 
 ENTRY_POINTS = "grove.schedulers"
 Factory = Callable[[Mapping[str, Any]], SchedulerBackend]
-"""Creates a backend from the `config` of its profile; raises ValueError if that is invalid."""
+"""Creates a backend from the `config` of its profile; raises ConfigurationError if that is invalid."""
 
 
 class SchedulerBackends(Struct, frozen=True):
@@ -69,8 +69,8 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
         try:
             backend = factory(profile.config)
         except Exception as error:
-            if profile.name in _BUILT_IN:
-                problems.append(f"{place}.config: {error}")
+            if profile.name in _BUILT_IN and isinstance(error, ConfigurationError):
+                problems += (f"{place}.config.{problem}" for problem in error.problems)
                 continue
             backend = UnavailableBackend(profile.name, f"{type(error).__name__}: {error}")
         if not isinstance(backend, SchedulerBackend):
@@ -90,10 +90,8 @@ def _no_subclass(backend: object) -> str:
 
 
 def _kube(config: Mapping[str, Any]) -> SchedulerBackend:
-    chosen = config.get("gangScheduling", False)
-    if not isinstance(chosen, bool):
-        raise ValueError(f"gangScheduling must be true or false, not {chosen!r}")  # noqa: TRY004 - a value of the configuration file
-    return kube.Kube(gang_scheduling=chosen)
+    read = load_default_scheduler(config)
+    return kube.Kube(gang_scheduling=read.gang_scheduling, placement=read.placement_settings)
 
 
 _BUILT_IN: Mapping[str, Factory] = {
