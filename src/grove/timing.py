@@ -168,7 +168,7 @@ NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
 FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response
-FACTS_NAMES = 4  # that are looked up; a set that refers to two topologies is denied anyway
+FACTS_NAMES = 9  # that are looked up: the topologies of a set and of its eight fallbacks
 FACTS_CLAIMS = 20  # claims that are looked up for one review
 SELF_CHECK_TIMEOUT = 2.0  # for the operator's request to its own webhook
 MAX_REVIEW = 7 * 1024 * 1024  # two objects of the largest size that is stored, and the review around them

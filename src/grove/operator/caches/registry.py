@@ -56,7 +56,7 @@ from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.snapshot import RbacObjects
 from grove.schedulers.backend import ForeignKind, SchedulerObject
-from grove.topology.constraints import topology_name_of
+from grove.topology.fallbacks import topology_names
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -112,7 +112,7 @@ class Caches:
             resource_of(PodCliqueSet.KIND),
             PodCliqueSet,
             indexes={
-                BY_TOPOLOGY: _topology,
+                BY_TOPOLOGY: _topologies,
                 BY_TEMPLATE: referred_templates,
                 BY_DOMAIN: partial(_requested_domains, self.fabrics),
                 BY_GRAPH: _graph,
@@ -287,9 +287,8 @@ def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
             return
 
 
-def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
-    if name := topology_name_of(workload.spec.template):
-        yield name
+def _topologies(workload: PodCliqueSet) -> Iterator[Hashable]:
+    return iter(topology_names(workload.spec.template))
 
 
 def _graph(workload: PodCliqueSet) -> Iterator[Hashable]:

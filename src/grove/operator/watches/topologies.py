@@ -16,7 +16,7 @@ from grove.operator.caches.registry import Caches, owning_topology
 from grove.operator.keys import TopologyKey
 from grove.operator.watches.table import Watch
 from grove.schedulers.backend import AnyTopology, SchedulerObject
-from grove.topology.constraints import topology_name_of
+from grove.topology.fallbacks import topology_names
 
 
 def topology_watches(caches: Caches) -> tuple[Watch, ...]:
@@ -43,9 +43,11 @@ def topology_itself(old: HasMetadata | None, new: HasMetadata | None) -> tuple[T
 
 
 def topologies_referred_to(old: PodCliqueSet | None, new: PodCliqueSet | None) -> Iterator[TopologyKey]:
-    """The topology that a set refers to and the one before, if that changed."""
-    named = {topology_name_of(found.spec.template) if found is not None else "" for found in (old, new)}
-    return (TopologyKey(name) for name in named if name and len(named) > 1)
+    """The topologies that a set refers to now and did not before, or the reverse."""
+    before, after = (
+        topology_names(found.spec.template) if found is not None else frozenset() for found in (old, new)
+    )
+    return (TopologyKey(name) for name in before ^ after)
 
 
 class _TopologyKeys:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from grove.api.naming import names
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.topology_constraint import TopologyConstraint
 from grove.plan.desired.expand import Gang
 from grove.topology.constraints import ResolvedTopology, to_label_keys
 
@@ -55,7 +56,7 @@ def pack(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology | None) 
 
 
 def _gang_constraint(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology) -> Body | None:
-    constraint = workload.spec.template.topology_constraint
+    constraint: TopologyConstraint | None = workload.spec.template.topology_constraint
     if gang.base_gang:
         groups = (clique.group for clique in gang.cliques if clique.group is not None)
         own = (group.template.topology_constraint for group in groups)
