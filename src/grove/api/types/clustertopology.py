@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.types.kind import AGE, GROVE, Column, Kind
 from grove.api.types.topology_constraint import Domain
-from grove.api.wire import Int64, Rule, Wire, always, checked, facet, text
+from grove.api.wire import Int32, Int64, Rule, Wire, always, checked, facet, text
 
 LABEL_KEY = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 MAX_LEVELS = 16
@@ -75,6 +75,15 @@ class SchedulerTopologyStatus(Wire, frozen=True):
     """Why the backend's topology object is not in sync; empty if it is."""
 
 
+class FreeSlots(Wire, frozen=True):
+    """How many more gangs of one size fit into the domains of a level."""
+
+    gpus: Int32
+    """The size: the number of GPUs that must be free in one domain."""
+    count: Int32
+    """The number of such slots in all domains together; no GPU is in two of them."""
+
+
 class TopologyLevelStatus(Wire, frozen=True):
     """How the labels of the cluster's nodes match one level."""
 
@@ -88,6 +97,8 @@ class TopologyLevelStatus(Wire, frozen=True):
     """The number of domains whose nodes are in more than one domain of the next broader level."""
     examples: tuple[str, ...] = ()
     """Examples of such domains, with the broader domains that their nodes are in."""
+    free_slots: tuple[FreeSlots, ...] = ()
+    """The free slots of 1, 8, 16, 32 and 64 GPUs; empty if the operator places no gangs."""
 
 
 class TopologyUsers(Wire, frozen=True):
