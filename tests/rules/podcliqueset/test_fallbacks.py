@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.rules.podcliqueset import validation
@@ -146,6 +148,28 @@ def test_fallbacks_are_refused_if_scheduler_ignores_them():
 )
 def test_narrower_fallback_is_warned_of(changes, warnings):
     assert list(validation.on_create(changed(workload(), changes), PLACING).warnings) == warnings
+
+
+LEVELS = ["zone", "block", "rack", "host", "nvlink"]
+domains = st.sampled_from(LEVELS)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    own=domains,
+    other=domains,
+    topology=st.sampled_from(["h100", "gb200"]),
+    group=st.builds(required, domains) | st.just({"pack": {"preferred": "host"}}),
+    clique=st.builds(required, domains),
+)
+def test_fallback_is_checked_like_a_constraint(own, other, topology, group, clique):
+    parts = {GT: group, CT: clique}
+    tried = changed(workload(), with_fallbacks(fallback(other, topology), domain=own, **parts))
+    alone = changed(workload(), {S: {"topologyName": topology, "packDomain": other}, **parts})
+    itself = changed(workload(), {S: {"topologyName": "h100", "packDomain": own}, **parts})
+    assume((own, "h100") != (other, topology))
+    assume(validation.on_create(itself, PLACING).allowed)
+    assert validation.on_create(tried, PLACING).allowed is validation.on_create(alone, PLACING).allowed
 
 
 FIXED = f"{F}: Forbidden: fallbacks cannot be changed after creation: create a new PodCliqueSet instead"
