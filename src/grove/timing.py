@@ -165,6 +165,12 @@ PODS_IN_ANY_GANG = 4_000  # that a PodGang can always name, however long their n
 UNSCHEDULABLE_WAIT = 60.0  # of pods, before the holders of channels are reported
 NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 
+# Placement
+PLACEMENT_WORK = 1_000_000  # nodes that are evaluated for one gang, in about half a second
+PLACEMENT_IMPROVEMENT_WORK = 20_000  # of these, once a placement is found: about 10 ms
+PLACEMENT_SPLITS = 4  # preferred domains that are tried for a unit that none of them holds
+PLACEMENT_DOMAINS_EXPLAINED = 8  # domains whose reasons are listed: those that come closest
+
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
 FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response

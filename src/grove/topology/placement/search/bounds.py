@@ -1,0 +1,171 @@
+"""Upper bounds of what fits into a domain, and lower bounds of what breaks, before anything is placed.
+
+What a bound rules out needs no search. Placing pods only takes room away, so the bounds stay valid.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from grove.topology.placement.answers import Objective
+from grove.topology.placement.index import ClusterIndex, View
+from grove.topology.placement.model import Domain
+from grove.topology.placement.search.state import Preferences, Work, best, objective
+from grove.topology.placement.units import PlacementUnit, PodClass
+
+
+class Room(NamedTuple):
+    """How many pods of a class fit into a domain."""
+
+    slots: int
+    busy: int
+    """Of these, on nodes that are busy already."""
+    largest: int
+    """The most on one node that is idle."""
+
+
+class Bounds:
+    def __init__(self, index: ClusterIndex, view: View, work: Work) -> None:
+        self._index, self._view, self._work = index, view, work
+        self._rooms: dict[tuple[int, Domain], Room] = {}
+        self._copies: dict[tuple[int, Domain], int] = {}
+
+    def room(self, pod_class: PodClass, domain: Domain) -> Room:
+        """Exact for pods of one class alone."""
+        key = (pod_class.number, domain)
+        found = self._rooms.get(key)
+        if found is None:
+            found = self._rooms[key] = self._count(pod_class, domain)
+        return found
+
+    def may_fit(self, unit: PlacementUnit, domain: Domain) -> bool:
+        """False if a unit certainly does not fit into a domain as a whole."""
+        return self.shortfall(unit, domain) is None
+
+    def shortfall(self, unit: PlacementUnit, domain: Domain) -> PlacementUnit | None:
+        """The unit, or a unit in it, that has too little room in a domain; None if none is known."""
+        if unit.unknown_level or not self._has_amounts(unit, domain):
+            return unit
+        for pod_class, count in unit.totals.items():
+            if count and self.room(pod_class, domain).slots < count:
+                return unit
+        kinds: dict[int, list[PlacementUnit]] = {}
+        for part in unit.parts:
+            kinds.setdefault(part.kind, []).append(part)
+        for parts in kinds.values():
+            if self.copies(parts[0], domain) < len(parts):
+                return parts[0]
+        return None
+
+    def copies(self, unit: PlacementUnit, domain: Domain) -> int:
+        """At most so many units of one kind fit into a domain, each in one domain of its required level."""
+        key = (unit.kind, domain)
+        found = self._copies.get(key)
+        if found is None:
+            found = self._copies[key] = self._count_copies(unit, domain)
+        return found
+
+    def objective(self, unit: PlacementUnit, domain: Domain, preferences: Preferences) -> Objective:
+        """No placement of a gang in a domain is better than this."""
+        levels = range(len(self._index.levels))
+        broken = [self._broken(unit, domain, level) for level in levels]
+        return objective(self._unmet(domain, preferences), [*broken, self._broken_nodes(unit, domain)])
+
+    def ratio(self, unit: PlacementUnit, domain: Domain) -> float:
+        """How many times a domain has the amounts that a unit needs, of the scarcest resource."""
+        sums = self._view.sums.get(domain)
+        if sums is None:
+            return 0.0
+        return min((sums[d] / amount for d, amount in unit.needs.items()), default=0.0)
+
+    def _count(self, pod_class: PodClass, domain: Domain) -> Room:
+        members, free, busy_nodes = (
+            self._index.members.get(domain, ()),
+            self._view.free,
+            self._view.busy_nodes,
+        )
+        self._work.spend(len(members))
+        slots = busy = largest = 0
+        for i in members:
+            count = pod_class.slots(free[i])
+            if count and pod_class.eligible(i):
+                slots += count
+                if busy_nodes[i]:
+                    busy += count
+                elif count > largest:
+                    largest = count
+        return Room(slots, busy, largest)
+
+    def _has_amounts(self, unit: PlacementUnit, domain: Domain) -> bool:
+        if not unit.needs:
+            return True
+        sums = self._view.sums.get(domain)
+        return sums is not None and all(sums[d] >= amount for d, amount in unit.needs.items())
+
+    def _count_copies(self, unit: PlacementUnit, domain: Domain) -> int:
+        if not unit.totals.total():
+            return unit.pods + 1 << 32  # nothing left to place
+        if unit.required is not None and unit.required >= len(domain):
+            inner = self._index.subdomains(domain, unit.required)
+            return sum(self.copies(unit, each) for each in inner if unit.allows(each))
+        if not unit.satisfied_by(domain) or self.shortfall(unit, domain) is not None:
+            return 0
+        sums = self._view.sums.get(domain, [])
+        by_amount = (sums[d] // amount for d, amount in unit.needs.items())
+        by_class = (self.room(each, domain).slots // count for each, count in unit.totals.items() if count)
+        return min((*by_amount, *by_class))
+
+    def _whole(self, domain: Domain) -> bool:
+        return not self._view.busy.get(domain)
+
+    def _broken(self, unit: PlacementUnit, domain: Domain, level: int) -> int:
+        """At least so many whole domains of a level break."""
+        accelerated = [(each, n) for each, n in unit.totals.items() if n and each.accelerated]
+        if level < len(domain):
+            return int(bool(accelerated) and bool(domain[level]) and self._whole(domain[: level + 1]))
+        whole = [each for each in self._index.subdomains(domain, level) if self._whole(each)]
+        if not whole:
+            return 0
+        least = 0
+        for pod_class, count in accelerated:
+            rooms = [self.room(pod_class, each).slots for each in whole]
+            missing = count - (self.room(pod_class, domain).slots - sum(rooms))
+            if missing > 0 and max(rooms):
+                least = max(least, -(-missing // max(rooms)))
+        return least
+
+    def _broken_nodes(self, unit: PlacementUnit, domain: Domain) -> int:
+        least = 0
+        for pod_class, count in unit.totals.items():
+            if count and pod_class.accelerated:
+                room = self.room(pod_class, domain)
+                if count > room.busy and room.largest:
+                    least = max(least, -(-(count - room.busy) // room.largest))
+        return least
+
+    def _unmet(self, domain: Domain, preferences: Preferences) -> float:
+        if not preferences.units:
+            return 0.0
+        known: dict[int, float] = {}
+        total = 0.0
+        for unit in preferences.units:
+            if unit.kind not in known:
+                known[unit.kind] = self._unmet_share(unit, domain, preferences)
+            total += known[unit.kind]
+        return total / len(preferences.units)
+
+    def _unmet_share(self, unit: PlacementUnit, domain: Domain, preferences: Preferences) -> float:
+        """1 - the largest share of a unit that may lie in one preferred domain."""
+        assert unit.preferred is not None
+        bound = preferences.bound_counts(unit)
+        if unit.preferred < len(domain):
+            inside: Counter[Domain | None] = Counter({domain[: unit.preferred + 1]: unit.totals.total()})
+            return 1 - best(inside + bound) / unit.pods if domain[unit.preferred] else 1.0
+        most = best(bound)
+        for each in {*self._index.subdomains(domain, unit.preferred), *filter(None, bound)}:
+            fits = sum(min(n, self.room(one, each).slots) for one, n in unit.totals.items() if n)
+            most = max(most, fits + bound[each])
+            if most == unit.pods:
+                break
+        return 1 - most / unit.pods

@@ -1,0 +1,191 @@
+"""Finds a place for a gang: the best one by the objective, or why there is none.
+
+The domains of the gang are tried in the order of what they can achieve at best. In each, pods are placed
+without backtracking first; where that fails or may not be the best, a complete search follows, within limits.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from grove import timing
+from grove.topology.placement.answers import (
+    Answer,
+    DomainReport,
+    GaveUp,
+    NoFit,
+    Objective,
+    Placed,
+    Reason,
+    Shortage,
+)
+from grove.topology.placement.candidates import gang_domains
+from grove.topology.placement.explain import explain
+from grove.topology.placement.index import ClusterIndex, View
+from grove.topology.placement.model import Domain, Problem, Unit
+from grove.topology.placement.result import placed
+from grove.topology.placement.search.bounds import Bounds
+from grove.topology.placement.search.complete import Search
+from grove.topology.placement.search.greedy import Greedy
+from grove.topology.placement.search.state import OutOfWork, Preferences, State, Step, Work, objective
+from grove.topology.placement.units import Compiler
+
+Found = tuple[Objective, list[Step]]
+
+
+def solve(
+    index: ClusterIndex,
+    problem: Problem,
+    work_limit: int = timing.PLACEMENT_WORK,
+    improvement_limit: int = timing.PLACEMENT_IMPROVEMENT_WORK,
+) -> Answer:
+    """Place a gang. The improvement limit bounds the search for a better placement than the first one."""
+    below = problem.preempt_below
+    view = index.actual if below is None else index.view_without(below)
+    work = Work(work_limit)
+    if problem.further:
+        joint = _solve_partitions(index, view, _with_further(problem), work, improvement_limit)
+        if isinstance(joint, Placed):
+            return _without_further(problem, joint)
+        work = Work(work_limit)
+    answer = _solve_partitions(index, view, problem, work, improvement_limit)
+    if isinstance(answer, Placed):
+        return replace(answer, room_for_further=not problem.further)
+    if isinstance(answer, NoFit):
+        return replace(answer, fits_if_empty=_fits_if_empty(index, problem, work_limit))
+    return answer
+
+
+def _fits_if_empty(index: ClusterIndex, problem: Problem, work_limit: int) -> bool | None:
+    """Whether a gang fits into the cluster without any use."""
+    empty = replace(problem, excluded={}, further=())
+    answer = _solve_partitions(index, index.empty, empty, Work(work_limit), 0)
+    return None if isinstance(answer, GaveUp) else isinstance(answer, Placed)
+
+
+def _solve_partitions(
+    index: ClusterIndex, view: View, problem: Problem, work: Work, improvement_limit: int
+) -> Answer:
+    """Place a gang whose fabric pods have one value of the label of a partition, if it has one."""
+    partition = problem.partition
+    if partition is None:
+        return _Attempt(index, view, problem, work, improvement_limit).answer()
+    values = sorted({node.labels[partition.key] for node in index if partition.key in node.labels})
+    answers = [_Attempt(index, view, problem, work, improvement_limit, each).answer() for each in values]
+    found = [each for each in answers if isinstance(each, Placed)]
+    if found:
+        return min(found, key=lambda each: each.objective)
+    if not partition.required:
+        return _solve_partitions(index, view, replace(problem, partition=None), work, improvement_limit)
+    if any(isinstance(each, GaveUp) for each in answers):
+        return GaveUp(work.done)
+    refused = [each for each in answers if isinstance(each, NoFit)]
+    if not refused:
+        shortage = Shortage(Reason.NO_DOMAIN, resource=partition.key)
+        return NoFit((DomainReport(problem.within, problem.gang.name, (shortage,)),), 0, None)
+    return NoFit(tuple(report for each in refused for report in each.reports), len(values), None)
+
+
+class _Attempt:
+    """One gang, with the fabric pods in one partition if it has a value."""
+
+    def __init__(
+        self,
+        index: ClusterIndex,
+        view: View,
+        problem: Problem,
+        work: Work,
+        improvement_limit: int,
+        value: str = "",
+    ) -> None:
+        self._index, self._view, self._problem, self._work = index, view, problem, work
+        self._improvement_limit = improvement_limit
+        self._compiler = Compiler(index, problem.partition, value)
+        self._gang = self._compiler.compile(problem.gang)
+        self._preferences = Preferences(index, self._gang)
+        self._bounds = Bounds(index, view, work)
+        self._state = State(index, view)
+        self._best: Found | None = None
+
+    def answer(self) -> Answer:
+        candidates = gang_domains(self._index, self._gang, self._problem)
+        optimal = True
+        try:
+            viable = self._viable(candidates)
+            if viable:
+                self._place_greedily(viable)
+                self._search(viable)
+        except OutOfWork:
+            optimal = False
+        if self._best is not None:
+            return placed(self._index, self._view, self._gang, self._best[1], optimal)
+        if not optimal:
+            return GaveUp(self._work.done)
+        return explain(self._index, self._view, self._gang, self._problem, candidates)
+
+    def _viable(self, candidates: list[Domain]) -> list[tuple[Objective, Domain]]:
+        """The domains that no bound rules out, with what they achieve at best: the best ones first, then the
+        former domain, then those with the least room."""
+        found = []
+        for domain in candidates:
+            self._work.spend(1)
+            if self._gang.unknown_level or not self._bounds.may_fit(self._gang, domain):
+                continue
+            bound = self._bounds.objective(self._gang, domain, self._preferences)
+            other = self._problem.former != domain
+            found.append((bound, other, self._bounds.ratio(self._gang, domain), domain))
+        return [(bound, domain) for bound, _, _, domain in sorted(found)]
+
+    def _place_greedily(self, viable: list[tuple[Objective, Domain]]) -> None:
+        for bound, domain in viable:
+            if self._best is not None and self._best[0] <= bound:
+                return
+            greedy = Greedy(self._index, self._state, self._bounds, self._work)
+            if greedy.place(self._gang, (domain,)):
+                self._record()
+            self._state.undo(0)
+
+    def _record(self) -> None:
+        steps = self._state.steps
+        found = objective(self._preferences.unmet(steps), self._state.broken)
+        if self._best is None:
+            self._work.limit = min(self._work.limit, self._work.done + self._improvement_limit)
+        if self._best is None or found < self._best[0]:
+            self._best = found, steps.copy()
+
+    def _search(self, viable: list[tuple[Objective, Domain]]) -> None:
+        for bound, domain in viable:
+            if self._best is not None and self._best[0] <= bound:
+                continue
+            search = Search(
+                self._index, self._state, self._gang, self._compiler.classes, self._best, self._work
+            )
+            try:
+                search.run(domain)
+            finally:
+                self._best = search.best
+                self._state.undo(0)
+
+
+def _with_further(problem: Problem) -> Problem:
+    """The gang and all that follows it, as one gang."""
+    gang = problem.gang
+    return replace(problem, gang=replace(gang, parts=(*gang.parts, *problem.further)), further=())
+
+
+def _without_further(problem: Problem, joint: Placed) -> Placed:
+    """The part of a joint placement that is the gang's."""
+    pods, units = set(pod_names(problem.gang)), set(unit_names(problem.gang))
+    return replace(
+        joint,
+        nodes={pod: node for pod, node in joint.nodes.items() if pod in pods},
+        domains={unit: domain for unit, domain in joint.domains.items() if unit in units},
+    )
+
+
+def pod_names(unit: Unit) -> list[str]:
+    return [pod.name for pod in unit.pods] + [name for part in unit.parts for name in pod_names(part)]
+
+
+def unit_names(unit: Unit) -> list[str]:
+    return [unit.name, *(name for part in unit.parts for name in unit_names(part))]

@@ -1,0 +1,34 @@
+"""The solver against every possible placement, on small random clusters."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from grove.topology.placement.answers import NoFit, Placed
+from grove.topology.placement.index import ClusterIndex
+from grove.topology.placement.model import Problem
+from grove.topology.placement.solve import solve
+from tests.fuzzing import budget
+from tests.topology.placement.brute_force import Cluster, brute_force, is_valid, objective, pods_of
+from tests.topology.placement.instances import instances
+
+AMPLE = 10_000_000
+
+
+@budget(1000)
+@given(instances)
+def test_small_gang_in_small_cluster_gets_the_optimum(instance: tuple[Cluster, Problem]) -> None:
+    cluster, problem = instance
+    levels, nodes, use = cluster
+    expected = brute_force(cluster, problem)
+    answer = solve(ClusterIndex(levels, nodes, use), problem, AMPLE, AMPLE)
+    if expected is None:
+        assert isinstance(answer, NoFit)
+        assert answer.reports
+    else:
+        assert isinstance(answer, Placed)
+        assert is_valid(cluster, problem, answer.nodes)
+        assert answer.optimal
+        assert answer.nodes.keys() == {pod.name for pod in pods_of(problem.gang)}
+        assert objective(levels, nodes, use, problem.gang, answer.nodes) == expected
+        assert answer.objective == expected
