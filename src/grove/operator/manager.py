@@ -54,6 +54,7 @@ class Manager:
         fabrics: Providers | None = None,
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
+        placement: bool = False,
     ) -> None:
         self._transport = transport
         self._assigner = assigner
@@ -70,6 +71,7 @@ class Manager:
             fabrics,
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
+            placement=placement,
         )
         self._dynamo = dynamo
         self.graphs = _graph_caches(dynamo.context) if dynamo is not None else None
@@ -95,6 +97,8 @@ class Manager:
                 )
             tasks.create_task(self.caches.nodes.run(client))
             tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
+            if self.caches.cluster_pods is not None:
+                tasks.create_task(self.caches.cluster_pods.run(client))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
                 await cache.synced.wait()

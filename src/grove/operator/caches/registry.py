@@ -49,6 +49,7 @@ from grove.kube.client.resource import (
     SERVICES,
     Resource,
 )
+from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.set_sizes import SetSizes
@@ -101,11 +102,14 @@ class Caches:
         *,
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
+        placement: bool = False,
     ) -> None:
         self.fabrics = fabrics or Providers()
         automatic = self.fabrics.auto if auto_fabric else None
-        self.nodes = Nodes(automatic)
+        self.nodes = Nodes(automatic, placement=placement)
         """The nodes of the cluster, of which only what is required is kept."""
+        self.cluster_pods = ClusterPods() if placement else None
+        """All pods of the cluster, watched only for the placement of gangs."""
         self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
         """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(

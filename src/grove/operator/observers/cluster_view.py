@@ -1,0 +1,155 @@
+"""What the placement of gangs knows about the cluster: its nodes, and what pods use of them, kept up to date
+event by event.
+
+Pods use the node that they are bound to, those of others also the node that they are nominated for; what our
+own nominations reserve is not counted here. The node affinity of bound volumes is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import chain
+
+import structlog
+
+from grove.api.types import kubernetes_objects
+from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
+from grove.operator.caches.nodes import Nodes
+from grove.operator.observers.possible_nodes import may_run
+from grove.topology.placement.model import Amounts, Node, Taint
+from grove.topology.placement.requests import amounts
+
+log = structlog.get_logger("grove.operator")
+
+_Use = dict[int, dict[str, int]]
+
+
+class ClusterView:
+    """Nodes, their use by priority, and the pods of others that wait for a node."""
+
+    def __init__(self, nodes: Nodes, pods: ClusterPods) -> None:
+        self._nodes, self._pods = nodes, pods
+        self._read: dict[str, Node] = {}
+        self._use: dict[str, _Use] = {}
+        self._unbound: dict[tuple[str, str], ClusterPod] = {}
+        self._changed: set[str] = {node.metadata.name for node in nodes}
+        self._listeners: list[Callable[[], None]] = []
+        for pod in pods:
+            self._count(None, pod)
+        nodes.require()
+        nodes.subscribe_names(self._on_node)
+        pods.subscribe(self._on_pod)
+        pods.on_synced(self._notify)
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on each change of a node or pod, once everything is listed."""
+        self._listeners.append(listener)
+
+    @property
+    def synced(self) -> bool:
+        """Whether all nodes and pods are listed."""
+        return self._nodes.synced and self._pods.synced.is_set()
+
+    @property
+    def problem(self) -> str:
+        """Why nodes or pods cannot be watched at present, such as a missing RBAC permission; empty if both
+        are watched."""
+        watches = (("nodes", self._nodes.problem), ("pods", self._pods.problem))
+        return "; ".join(f"{kind}: {problem}" for kind, problem in watches if problem)
+
+    def take_changed_nodes(self) -> set[str]:
+        """The nodes that changed since the last call, or whose use did, and those that were removed."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def node(self, name: str) -> Node | None:
+        """A node; the same object until the node changes. None if it does not exist."""
+        known = self._read.get(name)
+        if known is None and (found := self._nodes.get(name)) is not None:
+            known = self._read[name] = _read(found)
+        return known
+
+    def use_by_priority(self, node: str) -> Mapping[int, Amounts]:
+        """What pods of each priority use of a node."""
+        return {priority: dict(used) for priority, used in self._use.get(node, {}).items()}
+
+    def pod(self, namespace: str, name: str) -> ClusterPod | None:
+        """A pod as the watch has shown it; None if it does not exist or has ended."""
+        return self._pods.get(namespace, name)
+
+    def unbound_foreign(self, scheduler_names: Collection[str]) -> Iterator[ClusterPod]:
+        """The pods of others that one of these schedulers may bind at any moment."""
+        return (pod for pod in self._unbound.values() if pod.profile.scheduler in scheduler_names)
+
+    def could_go(self, pod: ClusterPod, node: str) -> bool:
+        """Whether a pod of `unbound_foreign` could be bound to a node, however full the node is."""
+        found, shape = self.node(node), pod.profile.shape
+        return found is not None and shape is not None and may_run(shape, found, self._nodes.keys)
+
+    def _on_node(self, name: str) -> None:
+        self._read.pop(name, None)
+        self._changed.add(name)
+        self._notify()
+
+    def _on_pod(self, old: ClusterPod | None, new: ClusterPod | None) -> None:
+        self._count(old, new)
+        self._notify()
+
+    def _notify(self) -> None:
+        if self.synced:
+            for listener in self._listeners:
+                listener()
+
+    def _count(self, old: ClusterPod | None, new: ClusterPod | None) -> None:
+        if old is not None:
+            self._unbound.pop((old.namespace, old.name), None)
+        if new is not None and new.is_unbound_foreign:
+            self._unbound[new.namespace, new.name] = new
+        if _used(old) != _used(new):
+            self._add(old, -1)
+            self._add(new, 1)
+
+    def _add(self, pod: ClusterPod | None, sign: int) -> None:
+        """Add a pod to the use of its node, or subtract it. What is not used is not listed."""
+        if pod is None or not (node := pod.used_node):
+            return
+        self._changed.add(node)
+        profile = pod.profile
+        by_priority = self._use.setdefault(node, {})
+        used = by_priority.setdefault(profile.priority, {})
+        for resource, amount in profile.requests.items():
+            if total := used.get(resource, 0) + sign * amount:
+                used[resource] = total
+            else:
+                used.pop(resource, None)
+        if not used:
+            del by_priority[profile.priority]
+            if not by_priority:
+                del self._use[node]
+
+
+def _used(pod: ClusterPod | None) -> object:
+    """What the use of nodes by a pod depends on."""
+    if pod is None or not pod.used_node:
+        return None
+    return pod.used_node, pod.profile.priority, pod.profile.requests
+
+
+def _read(found: kubernetes_objects.Node) -> Node:
+    return Node(
+        found.metadata.name,
+        found.metadata.labels,
+        dict(chain.from_iterable(_amount(found, resource) for resource in found.status.allocatable)),
+        tuple(Taint(each.key, each.value, each.effect) for each in found.spec.taints),
+        any(each.type == "Ready" and each.status == "True" for each in found.status.conditions),
+        found.spec.unschedulable,
+    )
+
+
+def _amount(found: kubernetes_objects.Node, resource: str) -> Iterator[tuple[str, int]]:
+    """An allocatable resource as an integer. Of a resource whose quantity cannot be parsed there is none."""
+    try:
+        yield from amounts({resource: found.status.allocatable[resource]}).items()
+    except ValueError as problem:
+        reason = f"{resource}: {problem}"
+        log.warning("allocatable ignored", key=found.metadata.name, action="continue", reason=reason)

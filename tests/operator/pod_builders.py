@@ -1,0 +1,55 @@
+"""Builders of pods of the cluster, as the watch sends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from grove.api.types.scheduling_pod import SchedulingPod
+from grove.kube.client.resource import PODS
+from grove.kube.client.watch import Event, EventDecoder
+from grove.operator.caches.cluster_pods import ClusterPods
+
+OURS = {"app.kubernetes.io/managed-by": "grove-operator", "grove.io/podgang": "gang"}
+_decoder = EventDecoder(SchedulingPod, PODS)
+
+
+def pod(
+    name: str = "p",
+    version: int = 1,
+    node: str = "",
+    cpu: str = "1",
+    labels: dict[str, str] | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> SchedulingPod:
+    """A pod of the namespace `n`. `spec`: further fields, in the spelling of the API."""
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "n",
+            "uid": f"uid-{name}",
+            "resourceVersion": str(version),
+            "creationTimestamp": "2026-01-01T00:00:10Z",
+            "labels": {"app": "x", **(labels or {})},
+            "deletionTimestamp": spec.pop("deletionTimestamp", None),
+        },
+        "spec": {
+            "nodeName": node,
+            "schedulerName": "default-scheduler",
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+            **spec,
+        },
+        "status": {"phase": "Pending", **(status or {})},
+    }
+    event = _decoder.decode(msgspec.json.encode({"type": "ADDED", "object": body}))
+    assert isinstance(event, Event), event
+    return event.object
+
+
+def listed(*pods: SchedulingPod) -> ClusterPods:
+    """A synced cache of these pods."""
+    found = ClusterPods()
+    found.replace(map(found.compact, pods), "1")
+    return found
