@@ -26,11 +26,29 @@ def test_requests_are_those_that_the_scheduler_counts():
     assert PodProfiles().of(found).requests == {"cpu": 1110, "memory": 1024, "nvidia.com/gpu": 2, "pods": 1}
 
 
-@pytest.mark.parametrize("field", ["resources", "allocatedResources"])
-def test_resized_pod_counts_with_the_larger_amount(field):
-    wrap = {"requests": {"cpu": "3"}} if field == "resources" else {"cpu": "3"}
-    resized = pod(node="a", status={"containerStatuses": [{"name": "main", field: wrap}]})
-    assert PodProfiles().of(resized).requests == {"cpu": 3000, "pods": 1}
+def container(cpu: str, **more: Any) -> dict[str, Any]:
+    return {"name": "main", "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+SIDECAR = {"containers": [], "initContainers": [container("1", restartPolicy="Always")]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "cpu"),
+    [
+        ({}, {"containerStatuses": [container("3")]}, 3000),
+        ({}, {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}, 3000),
+        (SIDECAR, {"initContainerStatuses": [container("3")]}, 3000),
+        ({}, {"allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "2"}}}, 3000),
+        ({}, {"allocatedResources": {"cpu": "2"}, "resources": {"requests": {"cpu": "3"}}}, 3000),
+        ({"cpu": "9"}, {"containerStatuses": [container("3")]}, 9000),
+        ({"cpu": "9"}, {"containerStatuses": [container("3")], "conditions": [INFEASIBLE]}, 3000),
+    ],
+    ids=["actual", "allocated", "sidecar", "pod allocated", "pod actual", "pending", "infeasible"],
+)
+def test_resized_pod_counts_with_the_largest_amount(spec, status, cpu):
+    assert PodProfiles().of(pod(node="a", status=status, **spec)).requests == {"cpu": cpu, "pods": 1}
 
 
 def test_pod_level_requests_replace_those_of_containers():

@@ -213,6 +213,8 @@ def test_use_after_any_events_equals_a_new_count(steps):
         assert {each for each in use if use[each] != before[each]} <= view.take_changed_nodes()
         waiting = {each.name for each in pods if each.is_unbound_foreign}
         assert {each.name for each in view.unbound_foreign({"default-scheduler"})} == waiting
+    pods.clear()
+    assert not view._use, "nothing is kept of nodes without pods"
 
 
 def count(pods: Iterable[ClusterPod], node: str) -> dict[int, dict[str, int]]:

@@ -10,6 +10,9 @@ from grove.topology.placement.model import Node, PodShape, Requirement, Taint, T
 NODE = Node("a", {"zone": "z"}, {"cpu": 1})
 
 
+ANOTHER = (Requirement("metadata.name", "In", ("b",)),)
+
+
 def expressions(**wanted: str) -> Term:
     return Term(tuple(Requirement(key, "In", (value,)) for key, value in wanted.items()))
 
@@ -25,7 +28,8 @@ def expressions(**wanted: str) -> Term:
         (PodShape({}, affinity=(expressions(zone="y"), expressions(zone="z", other="x"))), True),
         (PodShape({}, affinity=(expressions(zone="y"), expressions(other="x"))), True),
         (PodShape({}, affinity=(expressions(zone="y", other="x"),)), False),
-        (PodShape({}, affinity=(Term(fields=(Requirement("metadata.name", "In", ("b",)),)),)), False),
+        (PodShape({}, affinity=(Term(fields=ANOTHER),)), False),
+        (PodShape({}, affinity=(Term(expressions(other="x").expressions, ANOTHER),)), False),
         (PodShape({}, affinity=(Term(), expressions(zone="y"))), False),
         (PodShape({}, affinity=()), False),
     ],
