@@ -99,6 +99,8 @@ class Manager:
             tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
             if self.caches.cluster_pods is not None:
                 tasks.create_task(self.caches.cluster_pods.run(client))
+            if self.caches.devices is not None:
+                tasks.create_task(self.caches.devices.run(client, crd_watch))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
                 await cache.synced.wait()

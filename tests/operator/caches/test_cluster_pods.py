@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from grove.api.meta import ObjectMeta
 from grove.kube.client.undecodable import Undecodable
 from grove.operator.caches.cluster_pods import ClusterPods
-from tests.operator.pod_builders import OURS, listed, pod
+from tests.operator.cluster_builders import OURS, listed, pod
 
 GATES = [{"name": "g"}]
 

@@ -9,7 +9,7 @@ import pytest
 
 from grove.operator.caches.pod_profiles import PodProfiles
 from grove.topology.placement.model import Requirement, Term, Toleration
-from tests.operator.pod_builders import pod
+from tests.operator.cluster_builders import pod
 
 GATES = [{"name": "g"}]
 

@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from grove.api.types import kubernetes_objects
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
+from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
 from grove.operator.observers.cluster_view import ClusterView
 from grove.topology.placement.model import Node, Taint
-from tests.operator.pod_builders import OURS, listed, pod
-
-
-def node(
-    name: str = "a", version: int = 1, ready: str = "True", **allocatable: str
-) -> kubernetes_objects.Node:
-    body: dict[str, Any] = {
-        "metadata": {"name": name, "uid": name, "resourceVersion": str(version), "labels": {"zone": "z"}},
-        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoExecute"}], "unschedulable": True},
-        "status": {
-            "allocatable": allocatable or {"cpu": "1500m", "memory": "1Ki", "nvidia.com/gpu": "8"},
-            "conditions": [{"type": "Ready", "status": ready}, {"type": "DiskPressure", "status": "False"}],
-        },
-    }
-    return msgspec.convert(body, kubernetes_objects.Node)
-
-
-def listed_nodes(*found: kubernetes_objects.Node) -> Nodes:
-    nodes = Nodes(placement=True)
-    nodes.require({"zone"})
-    listing = nodes._new_list()
-    listing.cache.replace(found, "1")
-    nodes._use(listing)
-    return nodes
+from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, pod
 
 
 def apply(nodes: Nodes, kind: str, found: kubernetes_objects.Node) -> None:
@@ -47,7 +23,7 @@ def apply(nodes: Nodes, kind: str, found: kubernetes_objects.Node) -> None:
 
 
 def test_node_is_read_in_units_of_the_scheduler():
-    view = ClusterView(listed_nodes(node(), node("b", ready="Unknown")), ClusterPods())
+    view = ClusterView(listed_nodes(node(), node("b", ready="Unknown")), ClusterPods(), Devices())
     allocatable = {"cpu": 1500, "memory": 1024, "nvidia.com/gpu": 8}
     assert view.node("a") == Node(
         "a", {"zone": "z"}, allocatable, (Taint("k", "v", "NoExecute"),), ready=True, unschedulable=True
@@ -58,14 +34,14 @@ def test_node_is_read_in_units_of_the_scheduler():
 
 def test_node_with_unreadable_quantity_has_none_of_it():
     with capture_logs() as logs:
-        found = ClusterView(listed_nodes(node(cpu="many", memory="1")), ClusterPods()).node("a")
+        found = ClusterView(listed_nodes(node(cpu="many", memory="1")), ClusterPods(), Devices()).node("a")
     assert found.allocatable == {"memory": 1}
     assert [(log["key"], log["reason"][:4]) for log in logs] == [("a", "cpu:")]
 
 
 def test_node_is_the_same_object_until_it_changes():
     nodes = listed_nodes(node())
-    view = ClusterView(nodes, ClusterPods())
+    view = ClusterView(nodes, ClusterPods(), Devices())
     first = view.node("a")
     apply(nodes, "MODIFIED", node(version=2))
     assert view.node("a") is first
@@ -85,7 +61,7 @@ def test_use_of_node_by_priority():
         pod("u", node="b"),
         pod("v"),
     )
-    view = ClusterView(listed_nodes(node()), pods)
+    view = ClusterView(listed_nodes(node()), pods, Devices())
     assert view.use_by_priority("a") == {
         0: {"cpu": 1500, "pods": 2},
         -5: {"cpu": 1000, "pods": 1},
@@ -97,7 +73,7 @@ def test_use_of_node_by_priority():
 
 def test_returned_use_does_not_change_later():
     pods = listed(pod(node="a"))
-    view = ClusterView(listed_nodes(node()), pods)
+    view = ClusterView(listed_nodes(node()), pods, Devices())
     before = view.use_by_priority("a")
     pods.apply_event("DELETED", pod(version=2, node="a"))
     assert (before, view.use_by_priority("a")) == ({0: {"cpu": 1000, "pods": 1}}, {})
@@ -105,7 +81,7 @@ def test_returned_use_does_not_change_later():
 
 def test_changed_nodes_are_taken_once():
     nodes, pods = listed_nodes(node(), node("b")), listed(pod("p", node="c"))
-    view = ClusterView(nodes, pods)
+    view = ClusterView(nodes, pods, Devices())
     assert view.take_changed_nodes() == {"a", "b", "c"}
     assert view.take_changed_nodes() == set()
     pods.apply_event("ADDED", pod("q", version=2))
@@ -128,7 +104,7 @@ def test_unbound_pods_of_others_by_scheduler():
         pod("ours", labels=OURS),
         pod("gated", schedulingGates=[{"name": "g"}]),
     )
-    view = ClusterView(listed_nodes(node()), pods)
+    view = ClusterView(listed_nodes(node()), pods, Devices())
     assert [each.name for each in view.unbound_foreign({"default-scheduler"})] == ["waits"]
     assert {each.name for each in view.unbound_foreign({"default-scheduler", "kai"})} == {"waits", "other"}
     pods.apply_event("MODIFIED", pod("waits", version=2, node="a"))
@@ -146,7 +122,7 @@ def test_unbound_pod_could_go_where_labels_and_taints_allow():
         pod("tainted"),
         pod("bound", node="a"),
     )
-    view = ClusterView(listed_nodes(node()), pods)
+    view = ClusterView(listed_nodes(node()), pods, Devices())
     assert {each.name: view.could_go(each, "a") for each in pods} == {
         "yes": True,
         "no": False,
@@ -158,7 +134,7 @@ def test_unbound_pod_could_go_where_labels_and_taints_allow():
 
 def test_listener_is_called_once_everything_is_listed():
     nodes, pods, calls = Nodes(placement=True), ClusterPods(), []
-    view = ClusterView(nodes, pods)
+    view = ClusterView(nodes, pods, Devices())
     assert nodes._more_required.is_set(), "the view needs nodes"
     view.subscribe(lambda: calls.append(view.synced))
     pods.replace(map(pods.compact, [pod("p"), pod("q")]), "1")
@@ -175,7 +151,7 @@ def test_listener_is_called_once_everything_is_listed():
 
 def test_last_list_calls_the_listener():
     pods, calls = ClusterPods(), []
-    view = ClusterView(listed_nodes(node()), pods)
+    view = ClusterView(listed_nodes(node()), pods, Devices())
     view.subscribe(lambda: calls.append(1))
     pods.replace((), "1")
     assert (view.synced, calls) == (True, [1])
@@ -196,7 +172,7 @@ _STEP = st.tuples(
 @given(st.lists(_STEP, max_size=30))
 def test_use_after_any_events_equals_a_new_count(steps):
     pods = ClusterPods()
-    view = ClusterView(listed_nodes(), pods)
+    view = ClusterView(listed_nodes(), pods, Devices())
     use = {"a": {}, "b": {}}
     version = 1
     for kind, name, bound, nominated, cpu, priority, ours, newer in steps:

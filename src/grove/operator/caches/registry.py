@@ -50,6 +50,7 @@ from grove.kube.client.resource import (
     Resource,
 )
 from grove.operator.caches.cluster_pods import ClusterPods
+from grove.operator.caches.devices import Devices
 from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.set_sizes import SetSizes
@@ -110,6 +111,8 @@ class Caches:
         """The nodes of the cluster, of which only what is required is kept."""
         self.cluster_pods = ClusterPods() if placement else None
         """All pods of the cluster, watched only for the placement of gangs."""
+        self.devices = Devices() if placement else None
+        """Devices in ResourceSlices, watched only if a gang to place claims some."""
         self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
         """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(

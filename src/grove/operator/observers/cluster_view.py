@@ -14,7 +14,9 @@ import structlog
 
 from grove.api.types import kubernetes_objects
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
+from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
+from grove.operator.observers.device_use import DeviceUse
 from grove.operator.observers.possible_nodes import may_run
 from grove.topology.placement.model import Amounts, Node, Taint
 from grove.topology.placement.requests import amounts
@@ -27,8 +29,8 @@ _Use = dict[int, dict[str, int]]
 class ClusterView:
     """Nodes, their use by priority, and the pods of others that wait for a node."""
 
-    def __init__(self, nodes: Nodes, pods: ClusterPods) -> None:
-        self._nodes, self._pods = nodes, pods
+    def __init__(self, nodes: Nodes, pods: ClusterPods, devices: Devices) -> None:
+        self._nodes, self._pods, self._devices = nodes, pods, devices
         self._read: dict[str, Node] = {}
         self._use: dict[str, _Use] = {}
         self._unbound: dict[tuple[str, str], ClusterPod] = {}
@@ -36,6 +38,7 @@ class ClusterView:
         self._listeners: list[Callable[[], None]] = []
         for pod in pods:
             self._count(None, pod)
+        self._device_use = DeviceUse(devices, pods, self._add, self._forget_node, self._notify)
         nodes.require()
         nodes.subscribe_names(self._on_node)
         pods.subscribe(self._on_pod)
@@ -47,30 +50,42 @@ class ClusterView:
 
     @property
     def synced(self) -> bool:
-        """Whether all nodes and pods are listed."""
-        return self._nodes.synced and self._pods.synced.is_set()
+        """Whether all nodes and pods are listed, and all devices if they are required."""
+        return self._nodes.synced and self._pods.synced.is_set() and self._devices.synced
 
     @property
     def problem(self) -> str:
-        """Why nodes or pods cannot be watched at present, such as a missing RBAC permission; empty if both
-        are watched."""
-        watches = (("nodes", self._nodes.problem), ("pods", self._pods.problem))
-        return "; ".join(f"{kind}: {problem}" for kind, problem in watches if problem)
+        """Why nodes, pods or devices cannot be watched at present, such as a missing RBAC permission; empty
+        if all are watched."""
+        problems = {
+            "nodes": self._nodes.problem,
+            "pods": self._pods.problem,
+            "devices": self._devices.problem,
+        }
+        return "; ".join(f"{kind}: {problem}" for kind, problem in problems.items() if problem)
+
+    def require_devices(self) -> None:
+        """Count the devices in ResourceSlices and their use from now on. Until they are listed, the view is
+        not synced."""
+        self._devices.require()
 
     def take_changed_nodes(self) -> set[str]:
         """The nodes that changed since the last call, or whose use did, and those that were removed."""
+        self._device_use.refresh()
         changed, self._changed = self._changed, set()
         return changed
 
     def node(self, name: str) -> Node | None:
         """A node; the same object until the node changes. None if it does not exist."""
+        self._device_use.refresh()
         known = self._read.get(name)
         if known is None and (found := self._nodes.get(name)) is not None:
-            known = self._read[name] = _read(found)
+            known = self._read[name] = _read(found, self._device_use.allocatable(name))
         return known
 
     def use_by_priority(self, node: str) -> Mapping[int, Amounts]:
         """What pods of each priority use of a node."""
+        self._device_use.refresh()
         return {priority: dict(used) for priority, used in self._use.get(node, {}).items()}
 
     def pod(self, namespace: str, name: str) -> ClusterPod | None:
@@ -87,9 +102,13 @@ class ClusterView:
         return found is not None and shape is not None and may_run(shape, found, self._nodes.keys)
 
     def _on_node(self, name: str) -> None:
+        self._forget_node(name)
+        self._notify()
+
+    def _forget_node(self, name: str) -> None:
+        """Read a node again when it is asked for."""
         self._read.pop(name, None)
         self._changed.add(name)
-        self._notify()
 
     def _on_pod(self, old: ClusterPod | None, new: ClusterPod | None) -> None:
         self._count(old, new)
@@ -106,24 +125,22 @@ class ClusterView:
         if new is not None and new.is_unbound_foreign:
             self._unbound[new.namespace, new.name] = new
         if _used(old) != _used(new):
-            self._add(old, -1)
-            self._add(new, 1)
+            for pod, sign in ((old, -1), (new, 1)):
+                if pod is not None and pod.used_node:
+                    self._add(pod.used_node, pod.profile.priority, pod.profile.requests, sign)
 
-    def _add(self, pod: ClusterPod | None, sign: int) -> None:
-        """Add a pod to the use of its node, or subtract it. What is not used is not listed."""
-        if pod is None or not (node := pod.used_node):
-            return
+    def _add(self, node: str, priority: int, requests: Amounts, sign: int) -> None:
+        """Add requests to the use of a node, or subtract them. What is not used is not listed."""
         self._changed.add(node)
-        profile = pod.profile
         by_priority = self._use.setdefault(node, {})
-        used = by_priority.setdefault(profile.priority, {})
-        for resource, amount in profile.requests.items():
+        used = by_priority.setdefault(priority, {})
+        for resource, amount in requests.items():
             if total := used.get(resource, 0) + sign * amount:
                 used[resource] = total
             else:
                 used.pop(resource, None)
         if not used:
-            del by_priority[profile.priority]
+            del by_priority[priority]
             if not by_priority:
                 del self._use[node]
 
@@ -135,11 +152,12 @@ def _used(pod: ClusterPod | None) -> object:
     return pod.used_node, pod.profile.priority, pod.profile.requests
 
 
-def _read(found: kubernetes_objects.Node) -> Node:
+def _read(found: kubernetes_objects.Node, devices: Amounts) -> Node:
+    resources = chain.from_iterable(_amount(found, resource) for resource in found.status.allocatable)
     return Node(
         found.metadata.name,
         found.metadata.labels,
-        dict(chain.from_iterable(_amount(found, resource) for resource in found.status.allocatable)),
+        {**dict(resources), **devices},
         tuple(Taint(each.key, each.value, each.effect) for each in found.spec.taints),
         any(each.type == "Ready" and each.status == "True" for each in found.status.conditions),
         found.spec.unschedulable,

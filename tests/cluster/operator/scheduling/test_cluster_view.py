@@ -16,12 +16,23 @@ from grove.kube.auth import config
 from grove.kube.auth.credentials import StaticCredentials
 from grove.kube.auth.secret_source import InlineSource
 from grove.kube.cache.cache import Cache, version_of
+from grove.kube.cache.crd_watch import CrdWatch
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NODES, PODS, Resource
+from grove.kube.client.resource import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    DEVICE_CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.cluster_pods import ClusterPods
+from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.process import run_until_first_ends
@@ -30,6 +41,7 @@ from tests.service_accounts import request_token
 
 HOST = "kubernetes.io/hostname"
 CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+DRIVER = "devices.example.com"
 PRIORITY = 4711
 """Of the pods of this module only, so that the pods of other tests on the same node do not count."""
 
@@ -38,9 +50,9 @@ class WatchedView:
     """A view with running watches."""
 
     def __init__(self) -> None:
-        self.nodes, self.pods = Nodes(placement=True), ClusterPods()
+        self.nodes, self.pods, self.devices = Nodes(placement=True), ClusterPods(), Devices()
         self.nodes.require({HOST})
-        self.view = ClusterView(self.nodes, self.pods)
+        self.view = ClusterView(self.nodes, self.pods, self.devices)
         self._changed = asyncio.Event()
         self.view.subscribe(self._changed.set)
 
@@ -67,7 +79,9 @@ class WatchedView:
 @asynccontextmanager
 async def watching(client: Client) -> AsyncIterator[WatchedView]:
     watched = WatchedView()
-    watches = run_until_first_ends(watched.nodes.run(client), watched.pods.run(client))
+    watches = run_until_first_ends(
+        watched.nodes.run(client), watched.pods.run(client), watched.devices.run(client, CrdWatch())
+    )
     task = asyncio.create_task(watches)
     try:
         yield watched
@@ -179,6 +193,44 @@ async def test_use_follows_pods_that_the_scheduler_binds(client: Client, namespa
         await patch("bound", {"status": {"phase": "Succeeded"}})
         await watched.until(lambda: watched.use(node) is None)
         assert view.pod(namespace, "bound") is None
+
+
+async def test_devices_that_the_scheduler_allocates_are_used(client: Client, namespace: str) -> None:
+    async with priority_class(client), watching(client) as watched:
+        view = watched.view
+        await watched.until(lambda: view.synced)
+        node = min(found.metadata.name for found in watched.nodes)
+        view.require_devices()
+        async with devices_of(client, node):
+            resource = f"deviceclass/{DRIVER}"
+            await watched.until(lambda: view.synced and view.node(node).allocatable.get(resource) == 2)
+            request = {"name": "device", "exactly": {"deviceClassName": DRIVER}}
+            claim = {"metadata": {"name": "claim"}, "spec": {"devices": {"requests": [request]}}}
+            await client.create(RESOURCE_CLAIMS, claim, namespace=namespace, as_type=Object)
+            claims = [{"name": "device", "resourceClaimName": "claim"}]
+            body = a_pod("claims", node, resourceClaims=claims)
+            await client.create(PODS, body, namespace=namespace, as_type=Object)
+            one = {"cpu": 1000, "memory": 2**20, "pods": 1}
+            await watched.until(lambda: watched.use(node) == one | {resource: 1})
+            await client.delete(PODS, "claims", namespace=namespace, as_type=Object)
+            await watched.until(lambda: watched.use(node) is None)
+
+
+@asynccontextmanager
+async def devices_of(client: Client, node: str) -> AsyncIterator[None]:
+    """Two devices of a node, available by claim only."""
+    selector = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}
+    kind = {"metadata": {"name": DRIVER}, "spec": {"selectors": [selector]}}
+    await client.create(DEVICE_CLASSES, kind, as_type=Object)
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "one"}, {"name": "two"}]
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
+    await client.create(RESOURCE_SLICES, {"metadata": {"name": DRIVER}, "spec": spec}, as_type=Object)
+    try:
+        yield
+    finally:
+        await client.delete(RESOURCE_SLICES, DRIVER, as_type=Object)
+        await client.delete(DEVICE_CLASSES, DRIVER, as_type=Object)
 
 
 async def test_view_without_rbac_says_why_until_it_is_granted(

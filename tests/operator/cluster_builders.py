@@ -1,4 +1,4 @@
-"""Builders of pods of the cluster, as the watch sends them."""
+"""Builders of pods and nodes of the cluster, as the watch sends them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
+from grove.api.types import kubernetes_objects
 from grove.api.types.scheduling_pod import SchedulingPod
 from grove.kube.client.resource import PODS
 from grove.kube.client.watch import Event, EventDecoder
 from grove.operator.caches.cluster_pods import ClusterPods
+from grove.operator.caches.nodes import Nodes
 
 OURS = {"app.kubernetes.io/managed-by": "grove-operator", "grove.io/podgang": "gang"}
 _decoder = EventDecoder(SchedulingPod, PODS)
@@ -53,3 +55,28 @@ def listed(*pods: SchedulingPod) -> ClusterPods:
     found = ClusterPods()
     found.replace(map(found.compact, pods), "1")
     return found
+
+
+def node(
+    name: str = "a", version: int = 1, ready: str = "True", **allocatable: str
+) -> kubernetes_objects.Node:
+    """A tainted, cordoned node in the zone `z`."""
+    body: dict[str, Any] = {
+        "metadata": {"name": name, "uid": name, "resourceVersion": str(version), "labels": {"zone": "z"}},
+        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoExecute"}], "unschedulable": True},
+        "status": {
+            "allocatable": allocatable or {"cpu": "1500m", "memory": "1Ki", "nvidia.com/gpu": "8"},
+            "conditions": [{"type": "Ready", "status": ready}, {"type": "DiskPressure", "status": "False"}],
+        },
+    }
+    return msgspec.convert(body, kubernetes_objects.Node)
+
+
+def listed_nodes(*found: kubernetes_objects.Node) -> Nodes:
+    """A synced cache of these nodes."""
+    nodes = Nodes(placement=True)
+    nodes.require({"zone"})
+    listing = nodes._new_list()
+    listing.cache.replace(found, "1")
+    nodes._use(listing)
+    return nodes
