@@ -34,6 +34,8 @@ from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.registry import Caches
+from grove.operator.manager import Manager
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.process import run_until_first_ends
 from tests.cluster.webhooks.harness import eventually
@@ -231,6 +233,25 @@ async def devices_of(client: Client, node: str) -> AsyncIterator[None]:
     finally:
         await client.delete(RESOURCE_SLICES, DRIVER, as_type=Object)
         await client.delete(DEVICE_CLASSES, DRIVER, as_type=Object)
+
+
+async def test_manager_watches_the_cluster_for_placement_only(client: Client, crds: object) -> None:
+    assert Caches().cluster_pods is None
+    assert Caches().devices is None
+    manager = Manager(client.transport, placement=True)
+    pods, devices = manager.caches.cluster_pods, manager.caches.devices
+    assert pods is not None
+    assert devices is not None
+    view = ClusterView(manager.caches.nodes, pods, devices)
+    view.require_devices()
+    synced = asyncio.Event()
+    view.subscribe(lambda: view.synced and synced.set())
+    task = asyncio.create_task(manager.watch())
+    try:
+        await asyncio.wait_for(synced.wait(), 60)
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def test_view_without_rbac_says_why_until_it_is_granted(
