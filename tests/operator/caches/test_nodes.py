@@ -27,7 +27,7 @@ def node(version: int = 1, gpus: str = "8", **labels: str) -> Node:
         },
         "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]},
         "status": {
-            "allocatable": {"nvidia.com/gpu": gpus, "cpu": "64"},
+            "allocatable": {"nvidia.com/gpu": gpus, "cpu": "64", "hugepages-1Gi": "0"},
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }

@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Raw, field
 
-from grove.api.meta import ObjectMeta
+from grove.api.meta import Interned, ObjectMeta
 from grove.api.types.pod import PodCondition
 from grove.api.wire import Wire
 
 Quantities = dict[str, str | int | float]
 
 
-class Taint(Wire, frozen=True):
+class Taint(Interned, frozen=True):
     """A taint of a node: pods that do not tolerate it are not scheduled there."""
 
     key: str

@@ -174,7 +174,7 @@ def node_projection(
             ObjectMeta(meta.name, uid=meta.uid, resource_version=meta.resource_version, labels=labels),
             node.spec if placement else NodeSpec(),
             NodeStatus(
-                {name: amount for name, amount in allocatable.items() if counts(name)},
+                {name: amount for name, amount in allocatable.items() if counts(name) and amount != "0"},
                 _readiness(node) if placement else (),
             ),
         )
