@@ -9,7 +9,9 @@ from grove.topology.placement.units import PlacementUnit
 
 def gang_domains(index: ClusterIndex, gang: PlacementUnit, problem: Problem) -> list[Domain]:
     """Domains of the required level, or the domain to stay in, without those that are excluded or that bound
-    pods of the gang rule out."""
+    pods of the gang rule out. A gang without a pod to place is where it is."""
+    if not gang.totals:
+        return [problem.within]
     return [
         domain
         for domain in all_gang_domains(index, gang, problem)

@@ -3,7 +3,6 @@ and resource."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,15 +10,14 @@ from grove import timing
 from grove.topology.placement.answers import DomainReport, NoFit, Reason, Shortage
 from grove.topology.placement.candidates import all_gang_domains, excluded_by
 from grove.topology.placement.eligibility import contradiction, rejection
-from grove.topology.placement.index import ClusterIndex, View
+from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Domain, Problem
 from grove.topology.placement.search.bounds import Bounds
-from grove.topology.placement.search.state import Work
 from grove.topology.placement.units import PlacementUnit, PodClass
 
 
 def explain(
-    index: ClusterIndex, view: View, gang: PlacementUnit, problem: Problem, candidates: list[Domain]
+    index: ClusterIndex, bounds: Bounds, gang: PlacementUnit, problem: Problem, candidates: list[Domain]
 ) -> NoFit:
     """The reasons in the domains that come closest. Whether the gang fits if the cluster is empty is left
     open."""
@@ -29,7 +27,7 @@ def explain(
     if not everything:
         shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(index, gang))
         return NoFit((DomainReport(problem.within, gang.name, (shortage,)),), 0, None)
-    domain_explainer = _Explainer(index, view)
+    domain_explainer = _Explainer(index, bounds)
     closest = sorted(candidates, key=lambda each: (-domain_explainer.ratio(gang, each), each))
     reports = [domain_explainer.report(gang, each) for each in closest[: timing.PLACEMENT_DOMAINS_EXPLAINED]]
     left = timing.PLACEMENT_DOMAINS_EXPLAINED - len(reports)
@@ -60,30 +58,41 @@ def _level_key(index: ClusterIndex, unit: PlacementUnit) -> str:
 
 
 class _Explainer:
-    def __init__(self, index: ClusterIndex, view: View) -> None:
-        unlimited = Work(sys.maxsize)
-        self._index, self._view = index, view
-        self._bounds = Bounds(index, view, unlimited)
-        self._empty = Bounds(index, index.empty, unlimited)
+    def __init__(self, index: ClusterIndex, bounds: Bounds) -> None:
+        self._index, self._view, self._bounds = index, bounds.view, bounds
+        self._empty = Bounds(index, index.empty, bounds.work)
         self._names = {d: name for name, d in index.dims.items()}
         self.ratio = self._bounds.ratio
 
     def report(self, gang: PlacementUnit, domain: Domain) -> DomainReport:
         unit = self._bounds.shortfall(gang, domain)
         if unit is None:
-            shortages = [Shortage(Reason.FRAGMENTED, need=gang.pods)]
-            return DomainReport(domain, gang.name, tuple(shortages))
-        shortages = [*self._classes(unit, domain), *self._sums(unit, domain)]
-        if not shortages:
+            return DomainReport(domain, gang.name, (Shortage(Reason.FRAGMENTED, need=gang.pods),))
+        if unit is not gang and not self._bounds.copies(unit, domain) and not unit.satisfied_by(domain):
+            return self._report_inside(unit, domain)
+        shortages = (*self._classes(unit, domain), *self._sums(unit, domain))
+        if unit is not gang:
             copies = sum(part.kind == unit.kind for part in gang.walk())
             have, key = self._bounds.copies(unit, domain), _level_key(self._index, unit)
-            shortages = [Shortage(Reason.FRAGMENTED, resource=key, have=have, need=copies)]
-        return DomainReport(domain, unit.name, tuple(shortages))
+            shortages = (Shortage(Reason.FRAGMENTED, resource=key, have=have, need=copies),)
+        return DomainReport(domain, unit.name, shortages)
+
+    def _report_inside(self, unit: PlacementUnit, domain: Domain) -> DomainReport:
+        """Why not even one unit fits into the domain of its own level that comes closest."""
+        level = unit.required
+        inner = () if level is None else self._index.subdomains(domain, level)
+        closest = max(
+            filter(unit.allows, sorted(inner)), key=lambda each: self.ratio(unit, each), default=None
+        )
+        if closest is None:
+            shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(self._index, unit))
+            return DomainReport(domain, unit.name, (shortage,))
+        return self.report(unit, closest)
 
     def _classes(self, unit: PlacementUnit, domain: Domain) -> Iterator[Shortage]:
         """Reasons of the pods of which too few fit."""
         for pod_class, count in unit.totals.items():
-            if not count or self._bounds.room(pod_class, domain).slots >= count:
+            if self._bounds.room(pod_class, domain).slots >= count:
                 continue
             if pod_class.missing:
                 yield Shortage(Reason.INSUFFICIENT, resource=pod_class.missing, need=count)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import TypeVar
 
 from grove.topology.placement.model import CLUSTER, FABRIC_POD, Amounts, Domain, Node, NodeUse
 
 Vector = tuple[int, ...]
+Key = TypeVar("Key")
 
 _NO_USE = NodeUse()
 
@@ -69,7 +72,14 @@ class ClusterIndex:
         """By node, whether it has no accelerators, so that any pod makes it busy."""
         self.members: dict[Domain, list[int]] = {CLUSTER: []}
         """The nodes of a domain, by name."""
+        self.children: dict[Domain, dict[Domain, int]] = {}
+        """By domain, the next narrower ones, with how many nodes each has."""
+        self.direct: dict[Domain, list[int]] = {}
+        """The nodes of a domain that lie in no narrower one, by name."""
+        self.profiles: list[int] = []
+        """By node, a number that nodes with equal taints, readiness and cordon share."""
         self.actual, self.empty = View(), View()
+        self._profiles: dict[object, int] = {}
         self._inside: dict[tuple[Domain, int], dict[Domain, int]] = {}
         self._use: list[NodeUse] = []
         self._unused_ids: list[int] = []
@@ -146,6 +156,8 @@ class ClusterIndex:
     def free_without_reservations(self, i: int) -> Vector:
         """What would be free on a node without the reservations of other gangs."""
         use = self._use[i]
+        if not use.reserved:
+            return self.actual.free[i]
         return self._vector(self.node(i), tuple(use.by_priority.values()))
 
     def request(self, requests: Amounts, fabric: bool) -> tuple[tuple[int, int], ...] | str:
@@ -171,6 +183,7 @@ class ClusterIndex:
             self.paths.append(())
             self.domains_of.append(())
             self.plain.append(True)
+            self.profiles.append(0)
             self.actual.append()
             self.empty.append()
         self.ids[name], self._names[i] = i, name
@@ -181,16 +194,12 @@ class ClusterIndex:
         path = tuple(node.labels.get(key, "") for key in self.levels)
         domains = (CLUSTER, *(path[: level + 1] for level, value in enumerate(path) if value))
         self.paths[i], self.domains_of[i], self.plain[i] = path, domains, not _has_extended(node)
+        profile = (node.taints, node.ready, node.unschedulable)
+        self.profiles[i] = self._profiles.setdefault(profile, len(self._profiles))
         for domain in domains:
-            members = self.members.setdefault(domain, [])
-            if members and self._names[members[-1]] > node.name:
-                insort(members, i, key=self._names.__getitem__)
-            else:
-                members.append(i)
-            for outer in domains:
-                if len(outer) < len(domain):
-                    counts = self._inside.setdefault((outer, len(domain) - 1), {})
-                    counts[domain] = counts.get(domain, 0) + 1
+            self._insert(self.members.setdefault(domain, []), i)
+        self._insert(self.direct.setdefault(domains[-1], []), i)
+        self._count_inside(domains, 1)
         self._set_actual(i, node)
         self._fill(self.empty, i, node, ())
         for view in (self.actual, self.empty):
@@ -200,19 +209,30 @@ class ClusterIndex:
         node, domains = self.node(i), self.domains_of[i]
         for view in (self.actual, self.empty):
             view.count(i, domains, node.ready, -1)
+        self.direct[domains[-1]].remove(i)
+        self._count_inside(domains, -1)
         for domain in domains:
             self.members[domain].remove(i)
-            for outer in domains:
-                if len(outer) < len(domain):
-                    counts = self._inside[outer, len(domain) - 1]
-                    counts[domain] -= 1
-                    if not counts[domain]:
-                        del counts[domain]
             if domain and not self.members[domain]:
                 del self.members[domain]
+                self.direct.pop(domain, None)
                 for view in (self.actual, self.empty):
                     view.sums.pop(domain, None)
                     view.busy.pop(domain, None)
+
+    def _insert(self, members: list[int], i: int) -> None:
+        if members and self._names[members[-1]] > self._names[i]:
+            insort(members, i, key=self._names.__getitem__)
+        else:
+            members.append(i)
+
+    def _count_inside(self, domains: tuple[Domain, ...], change: int) -> None:
+        """Count a node for each pair of its domains."""
+        for outer, inner in pairwise(domains):
+            _add(self.children, outer, inner, change)
+        for number, inner in enumerate(domains):
+            for outer in domains[:number]:
+                _add(self._inside, (outer, len(inner) - 1), inner, change)
 
     def _set_actual(self, i: int, node: Node) -> None:
         use = self._use[i]
@@ -249,6 +269,16 @@ class ClusterIndex:
 def is_extended(resource: str) -> bool:
     """Whether a resource is a vendor's, such as GPUs, or a device class."""
     return "/" in resource
+
+
+def _add(counts: dict[Key, dict[Domain, int]], key: Key, domain: Domain, change: int) -> None:
+    """Change a count; what is counted 0 times is left out."""
+    inner = counts.setdefault(key, {})
+    inner[domain] = inner.get(domain, 0) + change
+    if not inner[domain]:
+        del inner[domain]
+        if not inner:
+            del counts[key]
 
 
 def _is_busy(node: Node, used: tuple[Amounts, ...]) -> bool:

@@ -6,6 +6,10 @@ without backtracking first; where that fails or may not be the best, a complete 
 
 from __future__ import annotations
 
+import sys
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
 from grove import timing
@@ -39,7 +43,8 @@ def solve(
     work_limit: int = timing.PLACEMENT_WORK,
     improvement_limit: int = timing.PLACEMENT_IMPROVEMENT_WORK,
 ) -> Answer:
-    """Place a gang. The improvement limit bounds the search for a better placement than the first one."""
+    """Place a gang. The improvement limit bounds the search for a better placement than the first one; with 0
+    the first one is the answer."""
     below = problem.preempt_below
     view = index.actual if below is None else index.view_without(below)
     work = Work(work_limit)
@@ -86,6 +91,19 @@ def _solve_partitions(
     return NoFit(tuple(report for each in refused for report in each.reports), len(values), None)
 
 
+class _Candidate(NamedTuple):
+    """A domain for the gang. They are tried in this order: what they achieve at best, the former domain, and
+    the least room."""
+
+    bound: Objective
+    other: bool
+    """Whether it is not the former domain."""
+    ratio: float
+    domain: Domain
+    exact: bool
+    """Whether the bound is more than a guess from sums."""
+
+
 class _Attempt:
     """One gang, with the fabric pods in one partition if it has a value."""
 
@@ -111,39 +129,51 @@ class _Attempt:
         candidates = gang_domains(self._index, self._gang, self._problem)
         optimal = True
         try:
-            viable = self._viable(candidates)
-            if viable:
-                self._place_greedily(viable)
-                self._search(viable)
+            self._search(self._place_greedily(candidates))
         except OutOfWork:
             optimal = False
         if self._best is not None:
             return placed(self._index, self._view, self._gang, self._best[1], optimal)
         if not optimal:
             return GaveUp(self._work.done)
-        return explain(self._index, self._view, self._gang, self._problem, candidates)
+        self._work.limit = sys.maxsize  # an explanation looks once at the nodes of a few domains
+        return explain(self._index, self._bounds, self._gang, self._problem, candidates)
 
-    def _viable(self, candidates: list[Domain]) -> list[tuple[Objective, Domain]]:
-        """The domains that no bound rules out, with what they achieve at best: the best ones first, then the
-        former domain, then those with the least room."""
-        found = []
-        for domain in candidates:
-            self._work.spend(1)
-            if self._gang.unknown_level or not self._bounds.may_fit(self._gang, domain):
-                continue
-            bound = self._bounds.objective(self._gang, domain, self._preferences)
-            other = self._problem.former != domain
-            found.append((bound, other, self._bounds.ratio(self._gang, domain), domain))
-        return [(bound, domain) for bound, _, _, domain in sorted(found)]
-
-    def _place_greedily(self, viable: list[tuple[Objective, Domain]]) -> None:
-        for bound, domain in viable:
-            if self._best is not None and self._best[0] <= bound:
-                return
+    def _place_greedily(self, candidates: list[Domain]) -> list[_Candidate]:
+        """Try domains in the order of what they achieve at best, until none can be better than what is found.
+        Returns those where a complete search may find more."""
+        left = [each for domain in candidates if (each := self._guess(domain)) is not None]
+        heapify(left)
+        tried = []
+        while left and self._may_improve(left[0]):
+            candidate = heappop(left)
+            if not candidate.exact:
+                if not self._bounds.may_fit(self._gang, candidate.domain):
+                    continue
+                if self._improvement_limit:
+                    bound = self._bounds.objective(self._gang, candidate.domain, self._preferences)
+                    heappush(left, candidate._replace(bound=bound, exact=True))
+                    continue
+            tried.append(candidate)
             greedy = Greedy(self._index, self._state, self._bounds, self._work)
-            if greedy.place(self._gang, (domain,)):
+            if greedy.place(self._gang, (candidate.domain,)):
                 self._record()
             self._state.undo(0)
+        return tried
+
+    def _may_improve(self, candidate: _Candidate) -> bool:
+        """Whether a domain may be better than what is found. If that is not to be improved, none is."""
+        if self._best is None:
+            return True
+        return self._improvement_limit > 0 and candidate.bound < self._best[0]
+
+    def _guess(self, domain: Domain) -> _Candidate | None:
+        self._work.spend(1)
+        bound = self._bounds.first_guess(self._gang, domain)
+        if bound is None:
+            return None
+        ratio = self._bounds.ratio(self._gang, domain)
+        return _Candidate(bound, self._problem.former != domain, ratio, domain, False)
 
     def _record(self) -> None:
         steps = self._state.steps
@@ -153,15 +183,15 @@ class _Attempt:
         if self._best is None or found < self._best[0]:
             self._best = found, steps.copy()
 
-    def _search(self, viable: list[tuple[Objective, Domain]]) -> None:
-        for bound, domain in viable:
-            if self._best is not None and self._best[0] <= bound:
+    def _search(self, candidates: list[_Candidate]) -> None:
+        for candidate in candidates:
+            if not self._may_improve(candidate):
                 continue
             search = Search(
                 self._index, self._state, self._gang, self._compiler.classes, self._best, self._work
             )
             try:
-                search.run(domain)
+                search.run(candidate.domain)
             finally:
                 self._best = search.best
                 self._state.undo(0)

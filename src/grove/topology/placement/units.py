@@ -28,28 +28,29 @@ class PodClass:
         self._keys = tuple(sorted(selector_keys(shape)))
         self._by_name = names_nodes(shape)
         self._eligible: dict[object, bool] = {}
-        self._slots: dict[Vector, int] = {}
+        self.known_slots: dict[Vector, int] = {}
+        """What `slots` found, for loops over many nodes."""
 
     def eligible(self, i: int) -> bool:
         """Whether node i admits these pods. Nodes that do not differ in what matters share the answer."""
-        node = self._index.node(i)
-        key: object = (node.taints, node.ready, node.unschedulable)
+        key: object = self._index.profiles[i]
         if self._by_name:
             key = i
         elif self._keys:
-            labels = node.labels
+            labels = self._index.node(i).labels
             key = (key, *(labels.get(name) for name in self._keys))
         found = self._eligible.get(key)
         if found is None:
-            found = self._eligible[key] = not self.missing and rejection(self.shape, node) is None
+            admitted = not self.missing and rejection(self.shape, self._index.node(i)) is None
+            found = self._eligible[key] = admitted
         return found
 
     def slots(self, free: Vector) -> int:
         """How many of these pods fit into what is free on one node."""
-        found = self._slots.get(free)
+        found = self.known_slots.get(free)
         if found is None:
             count = min((free[d] // amount for d, amount in self.pairs), default=sys.maxsize)
-            found = self._slots[free] = max(0, count)
+            found = self.known_slots[free] = max(0, count)
         return found
 
     def makes_busy(self, i: int) -> bool:
@@ -84,12 +85,16 @@ class PlacementUnit:
         self.loads: list[Load] = []
         self._add_pods(unit.pods, compiler)
         self.parts = [PlacementUnit(part, self, compiler) for part in unit.parts]
-        self.totals: Counter[PodClass] = Counter()
+        totals: Counter[PodClass] = Counter()
         for load in self.loads:
-            self.totals[load.pod_class] += load.count
+            totals[load.pod_class] += load.count
         for part in self.parts:
-            self.totals.update(part.totals)
+            totals.update(part.totals)
             self.bound += part.bound
+        self.totals: Counter[PodClass] = Counter(
+            {each: totals[each] for each in sorted(totals, key=_hardest) if totals[each]}
+        )
+        """By class, the pods of the minimum that are to be placed: those that ask for most first."""
         self.pods = sum(self.totals.values()) + len(self.bound)
         self.needs: Counter[int] = Counter()
         for pod_class, count in self.totals.items():
@@ -97,6 +102,11 @@ class PlacementUnit:
                 self.needs[d] += amount * count
         self.allowed = self._domains_of_bound_pods(index)
         self.kind = compiler.kind_of(self)
+        copies = Counter(part.kind for part in self.parts)
+        examples = {part.kind: part for part in self.parts}
+        kinds = [(part, copies[kind]) for kind, part in examples.items()]
+        self.kinds_of_parts = sorted(kinds, key=lambda each: each[0].required is None)
+        """Interchangeable parts: one of them, and how many there are; those with a required level first."""
 
     def walk(self) -> Iterator[PlacementUnit]:
         yield self
@@ -174,6 +184,11 @@ class Compiler:
         if self._partition is None or not self._value or not shape.fabric:
             return shape
         return replace(shape, node_selector={**shape.node_selector, self._partition.key: self._value})
+
+
+def _hardest(pod_class: PodClass) -> tuple[object, ...]:
+    """Pods with many accelerators first: where something does not fit, they show it first."""
+    return (not pod_class.accelerated, [-amount for _, amount in pod_class.pairs], pod_class.number)
 
 
 def _level(index: ClusterIndex, key: str) -> int | None:

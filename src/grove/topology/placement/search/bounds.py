@@ -5,6 +5,7 @@ What a bound rules out needs no search. Placing pods only takes room away, so th
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ class Room(NamedTuple):
 
 class Bounds:
     def __init__(self, index: ClusterIndex, view: View, work: Work) -> None:
-        self._index, self._view, self._work = index, view, work
+        self._index, self.view, self.work = index, view, work
         self._rooms: dict[tuple[int, Domain], Room] = {}
         self._copies: dict[tuple[int, Domain], int] = {}
 
@@ -45,17 +46,16 @@ class Bounds:
 
     def shortfall(self, unit: PlacementUnit, domain: Domain) -> PlacementUnit | None:
         """The unit, or a unit in it, that has too little room in a domain; None if none is known."""
+        if not unit.totals:
+            return None
         if unit.unknown_level or not self._has_amounts(unit, domain):
             return unit
+        for part, count in unit.kinds_of_parts:
+            if self.copies(part, domain) < count:
+                return part
         for pod_class, count in unit.totals.items():
-            if count and self.room(pod_class, domain).slots < count:
+            if self.room(pod_class, domain).slots < count:
                 return unit
-        kinds: dict[int, list[PlacementUnit]] = {}
-        for part in unit.parts:
-            kinds.setdefault(part.kind, []).append(part)
-        for parts in kinds.values():
-            if self.copies(parts[0], domain) < len(parts):
-                return parts[0]
         return None
 
     def copies(self, unit: PlacementUnit, domain: Domain) -> int:
@@ -74,21 +74,32 @@ class Bounds:
 
     def ratio(self, unit: PlacementUnit, domain: Domain) -> float:
         """How many times a domain has the amounts that a unit needs, of the scarcest resource."""
-        sums = self._view.sums.get(domain)
+        sums = self.view.sums.get(domain)
         if sums is None:
             return 0.0
         return min((sums[d] / amount for d, amount in unit.needs.items()), default=0.0)
 
+    def first_guess(self, unit: PlacementUnit, domain: Domain) -> Objective | None:
+        """The same from sums alone, without a look at nodes; None if a unit certainly does not fit."""
+        if not self._has_amounts(unit, domain):
+            return None
+        levels = range(len(self._index.levels))
+        broken = [self._broken(unit, domain, level) if level < len(domain) else 0 for level in levels]
+        return objective(0.0, [*broken, 0])
+
     def _count(self, pod_class: PodClass, domain: Domain) -> Room:
-        members, free, busy_nodes = (
-            self._index.members.get(domain, ()),
-            self._view.free,
-            self._view.busy_nodes,
-        )
-        self._work.spend(len(members))
+        """Each node is evaluated once for all domains that it lies in."""
         slots = busy = largest = 0
-        for i in members:
-            count = pod_class.slots(free[i])
+        for child in self._index.children.get(domain, ()):
+            room = self.room(pod_class, child)
+            slots, busy, largest = slots + room.slots, busy + room.busy, max(largest, room.largest)
+        direct, free, busy_nodes = self._index.direct.get(domain, ()), self.view.free, self.view.busy_nodes
+        self.work.spend(len(direct))
+        known = pod_class.known_slots
+        for i in direct:
+            count = known.get(free[i])
+            if count is None:
+                count = pod_class.slots(free[i])
             if count and pod_class.eligible(i):
                 slots += count
                 if busy_nodes[i]:
@@ -100,28 +111,28 @@ class Bounds:
     def _has_amounts(self, unit: PlacementUnit, domain: Domain) -> bool:
         if not unit.needs:
             return True
-        sums = self._view.sums.get(domain)
+        sums = self.view.sums.get(domain)
         return sums is not None and all(sums[d] >= amount for d, amount in unit.needs.items())
 
     def _count_copies(self, unit: PlacementUnit, domain: Domain) -> int:
-        if not unit.totals.total():
-            return unit.pods + 1 << 32  # nothing left to place
+        if not unit.totals:
+            return sys.maxsize  # nothing to place
         if unit.required is not None and unit.required >= len(domain):
             inner = self._index.subdomains(domain, unit.required)
             return sum(self.copies(unit, each) for each in inner if unit.allows(each))
         if not unit.satisfied_by(domain) or self.shortfall(unit, domain) is not None:
             return 0
-        sums = self._view.sums.get(domain, [])
+        sums = self.view.sums.get(domain, [])
         by_amount = (sums[d] // amount for d, amount in unit.needs.items())
-        by_class = (self.room(each, domain).slots // count for each, count in unit.totals.items() if count)
+        by_class = (self.room(each, domain).slots // count for each, count in unit.totals.items())
         return min((*by_amount, *by_class))
 
     def _whole(self, domain: Domain) -> bool:
-        return not self._view.busy.get(domain)
+        return not self.view.busy.get(domain)
 
     def _broken(self, unit: PlacementUnit, domain: Domain, level: int) -> int:
         """At least so many whole domains of a level break."""
-        accelerated = [(each, n) for each, n in unit.totals.items() if n and each.accelerated]
+        accelerated = [(each, n) for each, n in unit.totals.items() if each.accelerated]
         if level < len(domain):
             return int(bool(accelerated) and bool(domain[level]) and self._whole(domain[: level + 1]))
         whole = [each for each in self._index.subdomains(domain, level) if self._whole(each)]
@@ -138,7 +149,7 @@ class Bounds:
     def _broken_nodes(self, unit: PlacementUnit, domain: Domain) -> int:
         least = 0
         for pod_class, count in unit.totals.items():
-            if count and pod_class.accelerated:
+            if pod_class.accelerated:
                 room = self.room(pod_class, domain)
                 if count > room.busy and room.largest:
                     least = max(least, -(-(count - room.busy) // room.largest))
@@ -164,7 +175,7 @@ class Bounds:
             return 1 - best(inside + bound) / unit.pods if domain[unit.preferred] else 1.0
         most = best(bound)
         for each in {*self._index.subdomains(domain, unit.preferred), *filter(None, bound)}:
-            fits = sum(min(n, self.room(one, each).slots) for one, n in unit.totals.items() if n)
+            fits = sum(min(n, self.room(one, each).slots) for one, n in unit.totals.items())
             most = max(most, fits + bound[each])
             if most == unit.pods:
                 break

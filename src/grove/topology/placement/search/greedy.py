@@ -29,6 +29,8 @@ class Greedy:
 
     def place(self, unit: PlacementUnit, areas: Areas) -> bool:
         """Place a unit, or leave the state as it was."""
+        if not unit.totals:
+            return True
         if unit.required is None or unit.required < len(areas[-1]):
             return unit.satisfied_by(areas[-1]) and self._place_inside(unit, areas)
         for domain in self._candidates(unit, unit.required, areas):
