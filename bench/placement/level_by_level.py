@@ -1,10 +1,10 @@
 """Two simple algorithms for gangs of equal pods, to compare with.
 
-First fit takes the first domain and the first nodes by name. Best fit works level by level, as Kueue documents
-its topology-aware scheduling: count for each domain how many pods fit, choose the narrowest level at which one
-domain holds all, of these domains the one with the least room, and go down from there with as few domains as
-possible, the last of them again the one with the least room. A preferred level that no domain satisfies is
-given up level by level, up to the required one.
+First fit takes the first domain and the first nodes by name. Best fit works level by level, as Kueue
+documents its topology-aware scheduling. It counts for each domain how many pods fit, and chooses the
+narrowest level at which one domain holds all, of these domains the one with the least room. From there it
+goes down with as few domains as possible, the last of them again the one with the least room. A preferred
+level that no domain satisfies is given up level by level, up to the required one.
 """
 
 from __future__ import annotations

@@ -168,6 +168,7 @@ NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 # Placement
 PLACEMENT_WORK = 1_000_000  # nodes that are evaluated for one gang, in about half a second
 PLACEMENT_IMPROVEMENT_WORK = 20_000  # of these, once a placement is found: about 10 ms
+PLACEMENT_STEP_WORK = 20  # evaluations of a node that take as long as a step of the complete search
 PLACEMENT_SPLITS = 4  # preferred domains that are tried for a unit that none of them holds
 PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that come closest
 

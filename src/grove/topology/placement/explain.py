@@ -28,7 +28,7 @@ def explain(
         shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(index, gang))
         return NoFit((DomainReport(problem.within, gang.name, (shortage,)),), 0, None)
     domain_explainer = _Explainer(index, bounds)
-    closest = sorted(candidates, key=lambda each: (-domain_explainer.ratio(gang, each), each))
+    closest = sorted(candidates, key=lambda each: (-domain_explainer.tightness(gang, each), each))
     reports = [domain_explainer.report(gang, each) for each in closest[: timing.PLACEMENT_DOMAINS_EXPLAINED]]
     left = timing.PLACEMENT_DOMAINS_EXPLAINED - len(reports)
     skipped = (each for each in everything if each not in set(candidates))
@@ -62,7 +62,7 @@ class _Explainer:
         self._index, self._view, self._bounds = index, bounds.view, bounds
         self._empty = Bounds(index, index.empty, bounds.work)
         self._names = {d: name for name, d in index.dims.items()}
-        self.ratio = self._bounds.ratio
+        self.tightness = bounds.tightness
 
     def report(self, gang: PlacementUnit, domain: Domain) -> DomainReport:
         unit = self._bounds.shortfall(gang, domain)
@@ -82,7 +82,7 @@ class _Explainer:
         level = unit.required
         inner = () if level is None else self._index.subdomains(domain, level)
         closest = max(
-            filter(unit.allows, sorted(inner)), key=lambda each: self.ratio(unit, each), default=None
+            filter(unit.allows, sorted(inner)), key=lambda each: self.tightness(unit, each), default=None
         )
         if closest is None:
             shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(self._index, unit))

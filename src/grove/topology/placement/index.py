@@ -250,7 +250,7 @@ class ClusterIndex:
             free[self.dims[name]] = amount
         for each in used:
             for name, amount in each.items():
-                if name in self.dims:
+                if name in amounts:
                     free[self.dims[name]] -= amount
         return tuple(free)
 

@@ -98,7 +98,7 @@ class _Candidate(NamedTuple):
     bound: Objective
     other: bool
     """Whether it is not the former domain."""
-    ratio: float
+    tightness: float
     domain: Domain
     exact: bool
     """Whether the bound is more than a guess from sums."""
@@ -172,8 +172,10 @@ class _Attempt:
         bound = self._bounds.first_guess(self._gang, domain)
         if bound is None:
             return None
-        ratio = self._bounds.ratio(self._gang, domain)
-        return _Candidate(bound, self._problem.former != domain, ratio, domain, False)
+        tightness = self._bounds.tightness(self._gang, domain)
+        if self._gang.totals and tightness < 1:
+            return None
+        return _Candidate(bound, self._problem.former != domain, tightness, domain, False)
 
     def _record(self) -> None:
         steps = self._state.steps

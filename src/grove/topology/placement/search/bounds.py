@@ -72,12 +72,11 @@ class Bounds:
         broken = [self._broken(unit, domain, level) for level in levels]
         return objective(self._unmet(domain, preferences), [*broken, self._broken_nodes(unit, domain)])
 
-    def ratio(self, unit: PlacementUnit, domain: Domain) -> float:
-        """How many times a domain has the amounts that a unit needs, of the scarcest resource."""
-        sums = self.view.sums.get(domain)
-        if sums is None:
-            return 0.0
-        return min((sums[d] / amount for d, amount in unit.needs.items()), default=0.0)
+    def tightness(self, unit: PlacementUnit, domain: Domain) -> float:
+        """How many times a domain has room for the hardest pods of a unit; the smallest leaves the least."""
+        for pod_class, count in unit.totals.items():
+            return self.room(pod_class, domain).slots / count
+        return 0.0
 
     def first_guess(self, unit: PlacementUnit, domain: Domain) -> Objective | None:
         """The same from sums alone, without a look at nodes; None if a unit certainly does not fit."""

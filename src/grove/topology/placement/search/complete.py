@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from grove import timing
 from grove.topology.placement.answers import Objective
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Domain
@@ -92,6 +93,7 @@ class Search:
         return True
 
     def _enter(self, load: Load, i: int) -> list[int]:
+        self._work.spend(timing.PLACEMENT_STEP_WORK)
         self._state.put(load, i, 1)
         self._preferences.add(load, i, 1)
         decided = []

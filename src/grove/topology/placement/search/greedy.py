@@ -106,7 +106,7 @@ class Greedy:
 
     def _preference(self, unit: PlacementUnit, domain: Domain) -> tuple[object, ...]:
         levels = (self._state.whole(domain[:length]) for length in range(1, len(domain) + 1))
-        return (*levels, self._bounds.ratio(unit, domain), domain)
+        return (*levels, self._bounds.tightness(unit, domain), domain)
 
     def _largest(self, unit: PlacementUnit, level: int, area: Domain) -> list[Domain]:
         """The preferred domains that may hold most of a unit."""
@@ -123,19 +123,20 @@ class Greedy:
         return max((amount / max(1, sums[d]) for d, amount in load.pod_class.pairs), default=0.0)
 
     def _put_in(self, load: Load, count: int, area: Domain) -> int:
-        """Put pods on the nodes of an area: those that break least first, then those with the least room."""
-        pod_class, free = load.pod_class, self._state.free
-        members = self._index.members.get(area, ())
+        """Put pods on the nodes of an area: those that break least first, then those with the least room.
+        What has to break is used up domain by domain."""
+        index, pod_class, state = self._index, load.pod_class, self._state
+        members = index.members.get(area, ())
         self._work.spend(len(members))
-        extended = self._index.extended
+        extended = [d for d, counts in enumerate(index.extended) if counts]
         found = []
         for i in members:
-            vector = free[i]
+            vector = state.free[i]
             slots = pod_class.slots(vector)
             if slots and pod_class.eligible(i):
-                cost = self._state.break_cost(pod_class, i)
-                scarce = sum(amount for amount, counts in zip(vector, extended, strict=True) if counts)
-                found.append((cost, self._index.paths[i] if cost else (), scarce, slots, i))
+                cost = state.break_cost(pod_class, i)
+                scarce = sum(vector[d] for d in extended)
+                found.append((cost, index.paths[i] if cost else (), scarce, slots, i))
         found.sort(key=lambda each: each[:4])
         for *_, slots, i in found:
             taken = min(count, slots)

@@ -18,7 +18,7 @@ from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import NodeUse, Pod, Problem, Unit
 from grove.topology.placement.solve import solve
 
-NODES, EVENTS, SEED = 512, 2000, 7
+NODES, EVENTS, SEEDS = 1024, 2000, 3
 LOAD = 0.85
 """Share of the GPUs that gangs ask for in the mean."""
 SAMPLES = 100
@@ -54,11 +54,16 @@ ALGORITHMS: dict[str, Algorithm] = {"ours": ours, "first fit": first, "best fit 
 
 
 def measure() -> dict[str, Any]:
-    return {name: _play(algorithm) for name, algorithm in ALGORITHMS.items()}
+    """The means over several seeds, by algorithm."""
+    found = {}
+    for name, algorithm in ALGORITHMS.items():
+        runs = [_play(algorithm, seed) for seed in range(SEEDS)]
+        found[name] = {what: sum(run[what] for run in runs) / SEEDS for what in runs[0]}
+    return found
 
 
-def _play(algorithm: Algorithm) -> dict[str, Any]:
-    random = Random(SEED)
+def _play(algorithm: Algorithm, seed: int) -> dict[str, float]:
+    random = Random(seed)
     index = ClusterIndex(clusters.LEVELS, clusters.nodes(NODES, random))
     running: dict[str, list[str]] = {}
     shapes: dict[str, str] = {}
