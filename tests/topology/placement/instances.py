@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from grove.topology.placement.model import (
     Node,
@@ -41,6 +42,8 @@ class Generator:
 
     def cluster(self) -> Cluster:
         nodes = [self._node(number) for number in range(self._random.randint(1, 4))]
+        if self._random.random() < 0.4:  # symmetry is where a search can skip too much
+            nodes = [replace(node, allocatable=nodes[0].allocatable) for node in nodes]
         return self._levels, nodes, {node.name: self._use() for node in nodes if self._random.random() < 0.5}
 
     def gang(self, nodes: list[Node]) -> Unit:

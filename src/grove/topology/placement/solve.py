@@ -47,13 +47,11 @@ def solve(
     the first one is the answer."""
     below = problem.preempt_below
     view = index.actual if below is None else index.view_without(below)
-    work = Work(work_limit)
     if problem.further:
-        joint = _solve_partitions(index, view, _with_further(problem), work, improvement_limit)
+        joint = _solve_partitions(index, view, _with_further(problem), work_limit, improvement_limit)
         if isinstance(joint, Placed):
             return _without_further(problem, joint)
-        work = Work(work_limit)
-    answer = _solve_partitions(index, view, problem, work, improvement_limit)
+    answer = _solve_partitions(index, view, problem, work_limit, improvement_limit)
     if isinstance(answer, Placed):
         return replace(answer, room_for_further=not problem.further)
     if isinstance(answer, NoFit):
@@ -64,31 +62,34 @@ def solve(
 def _fits_if_empty(index: ClusterIndex, problem: Problem, work_limit: int) -> bool | None:
     """Whether a gang fits into the cluster without any use."""
     empty = replace(problem, excluded={}, further=())
-    answer = _solve_partitions(index, index.empty, empty, Work(work_limit), 0)
+    answer = _solve_partitions(index, index.empty, empty, work_limit, 0)
     return None if isinstance(answer, GaveUp) else isinstance(answer, Placed)
 
 
 def _solve_partitions(
-    index: ClusterIndex, view: View, problem: Problem, work: Work, improvement_limit: int
+    index: ClusterIndex, view: View, problem: Problem, work_limit: int, improvement_limit: int
 ) -> Answer:
-    """Place a gang whose fabric pods have one value of the label of a partition, if it has one."""
+    """Place a gang whose fabric pods have one value of the label of a partition, if it has one. The values
+    share the work limit."""
     partition = problem.partition
     if partition is None:
-        return _Attempt(index, view, problem, work, improvement_limit).answer()
+        return _Attempt(index, view, problem, work_limit, improvement_limit).answer()
     values = sorted({node.labels[partition.key] for node in index if partition.key in node.labels})
-    answers = [_Attempt(index, view, problem, work, improvement_limit, each).answer() for each in values]
+    share = work_limit // max(1, len(values))
+    answers = [_Attempt(index, view, problem, share, improvement_limit, each).answer() for each in values]
     found = [each for each in answers if isinstance(each, Placed)]
     if found:
         return min(found, key=lambda each: each.objective)
     if not partition.required:
-        return _solve_partitions(index, view, replace(problem, partition=None), work, improvement_limit)
-    if any(isinstance(each, GaveUp) for each in answers):
-        return GaveUp(work.done)
+        return _solve_partitions(index, view, replace(problem, partition=None), work_limit, improvement_limit)
+    if work := sum(each.work for each in answers if isinstance(each, GaveUp)):
+        return GaveUp(work)
     refused = [each for each in answers if isinstance(each, NoFit)]
     if not refused:
         shortage = Shortage(Reason.NO_DOMAIN, resource=partition.key)
         return NoFit((DomainReport(problem.within, problem.gang.name, (shortage,)),), 0, None)
-    return NoFit(tuple(report for each in refused for report in each.reports), len(values), None)
+    reports = tuple(report for each in refused for report in each.reports)
+    return NoFit(reports[: timing.PLACEMENT_DOMAINS_EXPLAINED], len(values), None)
 
 
 class _Candidate(NamedTuple):
@@ -112,11 +113,12 @@ class _Attempt:
         index: ClusterIndex,
         view: View,
         problem: Problem,
-        work: Work,
+        work_limit: int,
         improvement_limit: int,
         value: str = "",
     ) -> None:
-        self._index, self._view, self._problem, self._work = index, view, problem, work
+        self._index, self._view, self._problem = index, view, problem
+        self._work = work = Work(work_limit)
         self._improvement_limit = improvement_limit
         self._compiler = Compiler(index, problem.partition, value)
         self._gang = self._compiler.compile(problem.gang)
