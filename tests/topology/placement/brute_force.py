@@ -88,7 +88,7 @@ def objective(
             inside = {node.name for node in nodes if _domain(node, levels, level) == domain}
             for_level += not inside & before and bool(inside & after)
         broken.append(for_level)
-    return Objective(round(unmet, 9), (*broken, len(after - before)))
+    return Objective(round(unmet, 9), tuple(broken))
 
 
 def units_of(unit: Unit) -> Iterator[Unit]:

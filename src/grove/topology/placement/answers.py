@@ -54,7 +54,7 @@ class Objective(Struct, frozen=True, order=True):
     unmet_preference: float
     """1 - score."""
     broken: tuple[int, ...]
-    """Whole domains that are broken: one count for each level from broad to narrow, then nodes."""
+    """Whole domains that are broken: one count for each level, from broad to narrow."""
 
 
 class Placed(Struct, frozen=True):

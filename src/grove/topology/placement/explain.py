@@ -92,12 +92,12 @@ class _Explainer:
     def _classes(self, unit: PlacementUnit, domain: Domain) -> Iterator[Shortage]:
         """Reasons of the pods of which too few fit."""
         for pod_class, count in unit.totals.items():
-            if self._bounds.room(pod_class, domain).slots >= count:
+            if self._bounds.room(pod_class, domain) >= count:
                 continue
             if pod_class.missing:
                 yield Shortage(Reason.INSUFFICIENT, resource=pod_class.missing, need=count)
                 continue
-            if_empty = self._empty.room(pod_class, domain).slots
+            if_empty = self._empty.room(pod_class, domain)
             if if_empty < count:
                 yield Shortage(Reason.TOO_LARGE, have=if_empty, need=count)
             yield from self._nodes(pod_class, count, domain)

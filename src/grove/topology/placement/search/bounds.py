@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import NamedTuple
 
 from grove.topology.placement.answers import Objective
 from grove.topology.placement.index import ClusterIndex, View
@@ -16,24 +15,14 @@ from grove.topology.placement.search.state import Preferences, Work, best, objec
 from grove.topology.placement.units import PlacementUnit, PodClass
 
 
-class Room(NamedTuple):
-    """How many pods of a class fit into a domain."""
-
-    slots: int
-    busy: int
-    """Of these, on nodes that are busy already."""
-    largest: int
-    """The most on one node that is idle."""
-
-
 class Bounds:
     def __init__(self, index: ClusterIndex, view: View, work: Work) -> None:
         self._index, self.view, self.work = index, view, work
-        self._rooms: dict[tuple[int, Domain], Room] = {}
+        self._rooms: dict[tuple[int, Domain], int] = {}
         self._copies: dict[tuple[int, Domain], int] = {}
 
-    def room(self, pod_class: PodClass, domain: Domain) -> Room:
-        """Exact for pods of one class alone."""
+    def room(self, pod_class: PodClass, domain: Domain) -> int:
+        """How many pods of a class fit into a domain: exact for pods of one class alone."""
         key = (pod_class.number, domain)
         found = self._rooms.get(key)
         if found is None:
@@ -54,7 +43,7 @@ class Bounds:
             if self.copies(part, domain) < count:
                 return part
         for pod_class, count in unit.totals.items():
-            if self.room(pod_class, domain).slots < count:
+            if self.room(pod_class, domain) < count:
                 return unit
         return None
 
@@ -70,12 +59,12 @@ class Bounds:
         """No placement of a gang in a domain is better than this."""
         levels = range(len(self._index.levels))
         broken = [self._broken(unit, domain, level) for level in levels]
-        return objective(self._unmet(domain, preferences), [*broken, self._broken_nodes(unit, domain)])
+        return objective(self._unmet(domain, preferences), broken)
 
     def tightness(self, unit: PlacementUnit, domain: Domain) -> float:
         """How many times a domain has room for the hardest pods of a unit; the smallest leaves the least."""
         for pod_class, count in unit.totals.items():
-            return self.room(pod_class, domain).slots / count
+            return self.room(pod_class, domain) / count
         return 0.0
 
     def first_guess(self, unit: PlacementUnit, domain: Domain) -> Objective | None:
@@ -84,15 +73,12 @@ class Bounds:
             return None
         levels = range(len(self._index.levels))
         broken = [self._broken(unit, domain, level) if level < len(domain) else 0 for level in levels]
-        return objective(0.0, [*broken, 0])
+        return objective(0.0, broken)
 
-    def _count(self, pod_class: PodClass, domain: Domain) -> Room:
+    def _count(self, pod_class: PodClass, domain: Domain) -> int:
         """Each node is evaluated once for all domains that it lies in."""
-        slots = busy = largest = 0
-        for child in self._index.children.get(domain, ()):
-            room = self.room(pod_class, child)
-            slots, busy, largest = slots + room.slots, busy + room.busy, max(largest, room.largest)
-        direct, free, busy_nodes = self._index.direct.get(domain, ()), self.view.free, self.view.busy_nodes
+        slots = sum(self.room(pod_class, child) for child in self._index.children.get(domain, ()))
+        direct, free = self._index.direct.get(domain, ()), self.view.free
         self.work.spend(len(direct))
         known = pod_class.known_slots
         for i in direct:
@@ -101,11 +87,7 @@ class Bounds:
                 count = pod_class.slots(free[i])
             if count and pod_class.eligible(i):
                 slots += count
-                if busy_nodes[i]:
-                    busy += count
-                elif count > largest:
-                    largest = count
-        return Room(slots, busy, largest)
+        return slots
 
     def _has_amounts(self, unit: PlacementUnit, domain: Domain) -> bool:
         if not unit.needs:
@@ -123,7 +105,7 @@ class Bounds:
             return 0
         sums = self.view.sums.get(domain, [])
         by_amount = (sums[d] // amount for d, amount in unit.needs.items())
-        by_class = (self.room(each, domain).slots // count for each, count in unit.totals.items())
+        by_class = (self.room(each, domain) // count for each, count in unit.totals.items())
         return min((*by_amount, *by_class))
 
     def _whole(self, domain: Domain) -> bool:
@@ -139,19 +121,10 @@ class Bounds:
             return 0
         least = 0
         for pod_class, count in accelerated:
-            rooms = [self.room(pod_class, each).slots for each in whole]
-            missing = count - (self.room(pod_class, domain).slots - sum(rooms))
+            rooms = [self.room(pod_class, each) for each in whole]
+            missing = count - (self.room(pod_class, domain) - sum(rooms))
             if missing > 0 and max(rooms):
                 least = max(least, -(-missing // max(rooms)))
-        return least
-
-    def _broken_nodes(self, unit: PlacementUnit, domain: Domain) -> int:
-        least = 0
-        for pod_class, count in unit.totals.items():
-            if pod_class.accelerated:
-                room = self.room(pod_class, domain)
-                if count > room.busy and room.largest:
-                    least = max(least, -(-(count - room.busy) // room.largest))
         return least
 
     def _unmet(self, domain: Domain, preferences: Preferences) -> float:
@@ -174,7 +147,7 @@ class Bounds:
             return 1 - best(inside + bound) / unit.pods if domain[unit.preferred] else 1.0
         most = best(bound)
         for each in {*self._index.subdomains(domain, unit.preferred), *filter(None, bound)}:
-            fits = sum(min(n, self.room(one, each).slots) for one, n in unit.totals.items())
+            fits = sum(min(n, self.room(one, each)) for one, n in unit.totals.items())
             most = max(most, fits + bound[each])
             if most == unit.pods:
                 break

@@ -47,8 +47,24 @@ class Greedy:
         for area in areas:
             if not count:
                 break
-            count = self._put_in(load, count, area)
+            count = self._put_in(load, count, self._narrowest(load, count, area))
         return count
+
+    def _narrowest(self, load: Load, count: int, area: Domain) -> Domain:
+        """The narrowest domain in an area that holds all: on the way down always the one that breaks least
+        and has the least room. What is not scattered leaves whole domains behind."""
+        while True:
+            inner = [(self._bounds.room(load.pod_class, d), d) for d in self._index.children.get(area, ())]
+            holding = [(self._state.whole(d), room, d) for room, d in inner if room >= count]
+            if not holding or self._free_slots(load, min(holding)[2]) < count:
+                return area
+            area = min(holding)[2]
+
+    def _free_slots(self, load: Load, area: Domain) -> int:
+        """How many pods fit into an area now."""
+        members, pod_class = self._index.members[area], load.pod_class
+        self._work.spend(len(members))
+        return sum(pod_class.slots(self._state.free[i]) for i in members if pod_class.eligible(i))
 
     def _place_inside(self, unit: PlacementUnit, areas: Areas) -> bool:
         """Place a unit whose required level the areas satisfy."""
@@ -112,7 +128,7 @@ class Greedy:
         """The preferred domains that may hold most of a unit."""
 
         def fits(domain: Domain) -> int:
-            return sum(min(n, self._bounds.room(one, domain).slots) for one, n in unit.totals.items())
+            return sum(min(n, self._bounds.room(one, domain)) for one, n in unit.totals.items())
 
         found = sorted(self._index.subdomains(area, level), key=lambda each: (-fits(each), each))
         return found[: timing.PLACEMENT_SPLITS]

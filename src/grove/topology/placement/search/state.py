@@ -43,7 +43,7 @@ class State:
         self.free = view.free.copy()
         self.busy_nodes = view.busy_nodes.copy()
         self.made_busy: Counter[Domain] = Counter()
-        self.broken = [0] * (len(index.levels) + 1)
+        self.broken = [0] * len(index.levels)
         self.steps: list[Step] = []
 
     def whole(self, domain: Domain) -> bool:
@@ -70,7 +70,8 @@ class State:
                 self._mark_idle(step.node)
 
     def break_cost(self, pod_class: PodClass, i: int) -> int:
-        """How much breaks if a pod goes to a node: one bit for each level, the broadest is the highest."""
+        """How much breaks if a pod goes to a node: one bit for each level, the broadest is the highest, and
+        the lowest for the node itself."""
         if self.busy_nodes[i] or not pod_class.makes_busy(i):
             return 0
         cost = 1
@@ -81,7 +82,6 @@ class State:
 
     def _mark_busy(self, i: int) -> None:
         self.busy_nodes[i] = True
-        self.broken[-1] += 1
         for domain in self.index.domains_of[i]:
             if domain and self.whole(domain):
                 self.broken[len(domain) - 1] += 1
@@ -89,7 +89,6 @@ class State:
 
     def _mark_idle(self, i: int) -> None:
         self.busy_nodes[i] = False
-        self.broken[-1] -= 1
         for domain in self.index.domains_of[i]:
             self.made_busy[domain] -= 1
             if domain and self.whole(domain):
