@@ -7,13 +7,14 @@ from hypothesis import given
 from grove.topology.placement.answers import NoFit, Objective, Placed
 from grove.topology.placement.candidates import gang_domains
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import Problem
+from grove.topology.placement.model import Pod, Problem, Unit
 from grove.topology.placement.search.complete import Search
 from grove.topology.placement.search.state import State, Work
 from grove.topology.placement.solve import solve
 from grove.topology.placement.units import Compiler
 from tests.fuzzing import budget
 from tests.topology.placement.brute_force import Cluster, brute_force, is_valid, objective, pods_of
+from tests.topology.placement.builders import LEVELS, a_node, a_shape
 from tests.topology.placement.instances import instances
 
 AMPLE = 10_000_000
@@ -57,3 +58,10 @@ def test_small_gang_in_small_cluster_gets_the_optimum(instance: tuple[Cluster, P
 def test_complete_search_alone_finds_the_optimum(instance: tuple[Cluster, Problem]) -> None:
     cluster, problem = instance
     assert search_only(cluster, problem) == brute_force(cluster, problem)
+
+
+def test_complete_search_separates_nodes_by_selectors() -> None:
+    nodes = [a_node(f"a/1/n{i}", labels={"disk": "ssd"} if i == 0 else {}) for i in range(2)]
+    shapes = (a_shape(), a_shape(node_selector={"disk": "ssd"}))
+    gang = Unit("gang", "rack", "", (), tuple(Pod(f"p{i}", shape) for i, shape in enumerate(shapes)))
+    assert search_only((LEVELS, nodes, {}), Problem(gang)) is not None

@@ -94,6 +94,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, int]]] = {
         {"conditions": INFEASIBLE, "containerStatuses": [status("main", allocatedResources={"cpu": "1"})]},
         {"cpu": 1000},
     ),
+    "an infeasible resize without any report": (
+        {"containers": [container(cpu="64")]},
+        {"conditions": INFEASIBLE},
+        {},
+    ),
     "sums of the kubelet for the pod": (
         {"containers": [container(cpu="1")], "resources": {"requests": {"cpu": "2"}}},
         {"allocatedResources": {"cpu": "4"}, "resources": {"requests": {"cpu": "3"}}},

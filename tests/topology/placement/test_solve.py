@@ -51,6 +51,13 @@ def test_preferred_level_is_given_up_in_part_only() -> None:
     assert not answer.preferred_met
 
 
+def test_split_gang_goes_to_the_largest_preferred_domain() -> None:
+    nodes = [*racks("a", 1, 3), *(a_node(f"a/2/a-2-{i}") for i in range(2))]
+    answer = solve(ClusterIndex(LEVELS, nodes), Problem(a_gang(4, "zone", "rack")), improvement_limit=0)
+    assert isinstance(answer, Placed)
+    assert answer.score == 0.75
+
+
 def test_whole_domain_is_kept() -> None:
     assert rack_of(place(racks(), a_gang(1, "rack"), {"a-2-1": used(1)})) == {"a-2"}
 

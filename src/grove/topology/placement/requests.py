@@ -52,8 +52,6 @@ def _containers(spec: Body, status: Body, infeasible: bool) -> _Exact:
     elif by_name:
         found.append(_aggregate(spec, _reported(by_name, infeasible, ("allocatedResources",))))
         found.append(_aggregate(spec, _reported(by_name, infeasible, ("resources", "allocatedResources"))))
-    elif infeasible:
-        return {}
     return _largest(found)
 
 
