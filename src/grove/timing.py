@@ -169,6 +169,9 @@ NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 PLACEMENT_WORK = 1_000_000  # nodes that are evaluated for one gang, in about half a second
 PLACEMENT_IMPROVEMENT_WORK = 20_000  # of these, once a placement is found: about 10 ms
 PLACEMENT_STEP_WORK = 20  # evaluations of a node that take as long as a step of the complete search
+PLACEMENT_PROOF_WORK = 50_000  # of these, for the complete search before a gang is packed
+PLACEMENT_PACKING_ROUNDS = (30, 1000)  # times that units of a gang are taken out and placed again, by domain
+PLACEMENT_TRIALS = 3  # domains that are compared for a unit while a gang is packed
 PLACEMENT_SPLITS = 4  # preferred domains that are tried for a unit that none of them holds
 PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that come closest
 

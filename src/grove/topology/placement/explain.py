@@ -75,6 +75,8 @@ class _Explainer:
             copies = sum(part.kind == unit.kind for part in gang.walk())
             have, key = self._bounds.copies(unit, domain), _level_key(self._index, unit)
             shortages = (Shortage(Reason.FRAGMENTED, resource=key, have=have, need=copies),)
+        if not shortages:  # each class has room alone, and the resources suffice
+            shortages = (Shortage(Reason.FRAGMENTED, need=unit.pods),)
         return DomainReport(domain, unit.name, shortages)
 
     def _report_inside(self, unit: PlacementUnit, domain: Domain) -> DomainReport:

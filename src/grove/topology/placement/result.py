@@ -7,17 +7,18 @@ from collections.abc import Iterable
 
 from grove import timing
 from grove.topology.placement.answers import Placed
-from grove.topology.placement.index import ClusterIndex, View
+from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import CLUSTER, Domain
 from grove.topology.placement.search.bounds import Bounds
 from grove.topology.placement.search.greedy import Greedy
-from grove.topology.placement.search.state import OutOfWork, Preferences, State, Step, Work, best
+from grove.topology.placement.search.state import OutOfWork, Preferences, State, Step, best
 from grove.topology.placement.units import Load, PlacementUnit
 
 
-def placed(index: ClusterIndex, view: View, gang: PlacementUnit, steps: list[Step], optimal: bool) -> Placed:
-    """The answer for the steps of the best placement of the minimum."""
-    state = State(index, view)
+def placed(
+    index: ClusterIndex, state: State, bounds: Bounds, gang: PlacementUnit, steps: list[Step], optimal: bool
+) -> Placed:
+    """The answer for the steps of the best placement of the minimum. The state has no steps."""
     for step in steps:
         state.put(step.load, step.node, step.pods)
     broken = tuple(state.broken)
@@ -29,7 +30,7 @@ def placed(index: ClusterIndex, view: View, gang: PlacementUnit, steps: list[Ste
     for step in steps:
         for _ in range(step.pods):
             nodes[next(names[id(step.load)])] = index.node(step.node).name
-    nodes |= _place_extra(index, state, gang, nodes_of)
+    nodes |= _place_extra(index, state, bounds, gang, nodes_of)
     return Placed(nodes, domains, 1.0 - unmet, unmet < 1e-9, broken, optimal)
 
 
@@ -55,11 +56,15 @@ def _domain(index: ClusterIndex, unit: PlacementUnit, nodes: Counter[int]) -> Do
 
 
 def _place_extra(
-    index: ClusterIndex, state: State, gang: PlacementUnit, nodes_of: dict[int, Counter[int]]
+    index: ClusterIndex,
+    state: State,
+    bounds: Bounds,
+    gang: PlacementUnit,
+    nodes_of: dict[int, Counter[int]],
 ) -> dict[str, str]:
     """Nodes of pods beyond the minimum: in the preferred domain of their unit, or elsewhere in its domain."""
-    work = Work(timing.PLACEMENT_WORK)
-    greedy = Greedy(index, state, Bounds(index, state.view, work), work)
+    bounds.work.limit = bounds.work.done + timing.PLACEMENT_WORK
+    greedy = Greedy(index, state, bounds, bounds.work)
     found: dict[str, str] = {}
     for unit in gang.walk():
         for load in unit.loads:

@@ -31,6 +31,8 @@ from grove.topology.placement.result import placed
 from grove.topology.placement.search.bounds import Bounds
 from grove.topology.placement.search.complete import Search
 from grove.topology.placement.search.greedy import Greedy
+from grove.topology.placement.search.joint import joint_classes
+from grove.topology.placement.search.packing import Packing
 from grove.topology.placement.search.state import OutOfWork, Preferences, State, Step, Work, objective
 from grove.topology.placement.units import Compiler
 
@@ -123,19 +125,23 @@ class _Attempt:
         self._compiler = Compiler(index, problem.partition, value)
         self._gang = self._compiler.compile(problem.gang)
         self._preferences = Preferences(index, self._gang)
-        self._bounds = Bounds(index, view, work)
-        self._state = State(index, view)
+        joints = joint_classes(index, self._compiler.classes)
+        self._bounds = Bounds(index, view, work, joints)
+        self._state = State(index, view, [*self._compiler.classes, *joints])
         self._best: Found | None = None
 
     def answer(self) -> Answer:
         candidates = gang_domains(self._index, self._gang, self._problem)
         optimal = True
         try:
-            self._search(self._place_greedily(candidates))
+            tried = self._place_greedily(candidates)
+            if self._best is None and not self._decided_soon(tried):
+                self._pack(tried)
+            self._search(tried)
         except OutOfWork:
             optimal = False
         if self._best is not None:
-            return placed(self._index, self._view, self._gang, self._best[1], optimal)
+            return placed(self._index, self._state, self._bounds, self._gang, self._best[1], optimal)
         if not optimal:
             return GaveUp(self._work.done)
         self._work.limit = sys.maxsize  # an explanation looks once at the nodes of a few domains
@@ -163,6 +169,30 @@ class _Attempt:
             self._state.undo(0)
         return tried
 
+    def _decided_soon(self, candidates: list[_Candidate]) -> bool:
+        """Whether the complete search finds or excludes a placement in a small part of the work."""
+        limit = self._work.limit
+        self._work.limit = min(limit, self._work.done + timing.PLACEMENT_PROOF_WORK)
+        try:
+            self._search(candidates)
+        except OutOfWork:
+            return self._best is not None
+        finally:
+            self._work.limit = limit
+        return True
+
+    def _pack(self, candidates: list[_Candidate]) -> None:
+        """Try to pack the gang into one of the domains: first briefly into each, then longer."""
+        for rounds in timing.PLACEMENT_PACKING_ROUNDS:
+            for candidate in candidates:
+                domain = candidate.domain
+                packing = Packing(self._index, self._state, self._bounds, self._work, self._gang, domain)
+                if packing.run(rounds):
+                    self._record()
+                self._state.undo(0)
+                if self._best is not None:
+                    return
+
     def _may_improve(self, candidate: _Candidate) -> bool:
         """Whether a domain may be better than what is found. If that is not to be improved, none is."""
         if self._best is None:
@@ -188,17 +218,16 @@ class _Attempt:
             self._best = found, steps.copy()
 
     def _search(self, candidates: list[_Candidate]) -> None:
+        state = State(self._index, self._view)
         for candidate in candidates:
             if not self._may_improve(candidate):
                 continue
-            search = Search(
-                self._index, self._state, self._gang, self._compiler.classes, self._best, self._work
-            )
+            search = Search(self._index, state, self._gang, self._compiler.classes, self._best, self._work)
             try:
                 search.run(candidate.domain)
             finally:
                 self._best = search.best
-                self._state.undo(0)
+                state.undo(0)
 
 
 def _with_further(problem: Problem) -> Problem:

@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 
 from grove.topology.placement.answers import Objective
 from grove.topology.placement.index import ClusterIndex, View
 from grove.topology.placement.model import Domain
+from grove.topology.placement.search.joint import JointClass
 from grove.topology.placement.search.state import Preferences, Work, best, objective
 from grove.topology.placement.units import PlacementUnit, PodClass
 
 
 class Bounds:
-    def __init__(self, index: ClusterIndex, view: View, work: Work) -> None:
-        self._index, self.view, self.work = index, view, work
+    def __init__(
+        self, index: ClusterIndex, view: View, work: Work, joints: Sequence[JointClass] = ()
+    ) -> None:
+        self._index, self.view, self.work, self._joints = index, view, work, joints
         self._rooms: dict[tuple[int, Domain], int] = {}
         self._copies: dict[tuple[int, Domain], int] = {}
+        self._shortfalls: dict[tuple[int, Domain], PlacementUnit | None] = {}
+        self._demands: dict[int, list[tuple[PodClass | JointClass, int]]] = {}
 
-    def room(self, pod_class: PodClass, domain: Domain) -> int:
+    def room(self, pod_class: PodClass | JointClass, domain: Domain) -> int:
         """How many pods of a class fit into a domain: exact for pods of one class alone."""
         key = (pod_class.number, domain)
         found = self._rooms.get(key)
@@ -35,6 +41,20 @@ class Bounds:
 
     def shortfall(self, unit: PlacementUnit, domain: Domain) -> PlacementUnit | None:
         """The unit, or a unit in it, that has too little room in a domain; None if none is known."""
+        key = (unit.kind, domain)
+        if key not in self._shortfalls:
+            self._shortfalls[key] = self._find_shortfall(unit, domain)
+        return self._shortfalls[key]
+
+    def demands(self, unit: PlacementUnit) -> list[tuple[PodClass | JointClass, int]]:
+        """Each kind of room that a unit takes, and how much of it."""
+        found = self._demands.get(unit.kind)
+        if found is None:
+            joint = [(each, need) for each in self._joints if (need := each.need(unit))]
+            found = self._demands[unit.kind] = [*unit.totals.items(), *joint]
+        return found
+
+    def _find_shortfall(self, unit: PlacementUnit, domain: Domain) -> PlacementUnit | None:
         if not unit.totals:
             return None
         if unit.unknown_level or not self._has_amounts(unit, domain):
@@ -42,10 +62,8 @@ class Bounds:
         for part, count in unit.kinds_of_parts:
             if self.copies(part, domain) < count:
                 return part
-        for pod_class, count in unit.totals.items():
-            if self.room(pod_class, domain) < count:
-                return unit
-        return None
+        short = any(self.room(each, domain) < need for each, need in self.demands(unit))
+        return unit if short else None
 
     def copies(self, unit: PlacementUnit, domain: Domain) -> int:
         """At most so many units of one kind fit into a domain, each in one domain of its required level."""
@@ -75,7 +93,7 @@ class Bounds:
         broken = [self._broken(unit, domain, level) if level < len(domain) else 0 for level in levels]
         return objective(0.0, broken)
 
-    def _count(self, pod_class: PodClass, domain: Domain) -> int:
+    def _count(self, pod_class: PodClass | JointClass, domain: Domain) -> int:
         """Each node is evaluated once for all domains that it lies in."""
         slots = sum(self.room(pod_class, child) for child in self._index.children.get(domain, ()))
         direct, free = self._index.direct.get(domain, ()), self.view.free
@@ -105,7 +123,7 @@ class Bounds:
             return 0
         sums = self.view.sums.get(domain, [])
         by_amount = (sums[d] // amount for d, amount in unit.needs.items())
-        by_class = (self.room(each, domain) // count for each, count in unit.totals.items())
+        by_class = (self.room(each, domain) // need for each, need in self.demands(unit))
         return min((*by_amount, *by_class))
 
     def _whole(self, domain: Domain) -> bool:

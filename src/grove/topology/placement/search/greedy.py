@@ -12,8 +12,9 @@ from grove import timing
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import CLUSTER, Domain
 from grove.topology.placement.search.bounds import Bounds
+from grove.topology.placement.search.joint import JointClass
 from grove.topology.placement.search.state import Preferences, State, Step, Work
-from grove.topology.placement.units import Load, PlacementUnit
+from grove.topology.placement.units import Load, PlacementUnit, PodClass
 
 Areas = tuple[Domain, ...]
 """Domains to try one after another, from the preferred one to the one that must not be left."""
@@ -54,26 +55,37 @@ class Greedy:
         """The narrowest domain in an area that holds all: on the way down always the one that breaks least
         and has the least room. What is not scattered leaves whole domains behind."""
         while True:
-            inner = [(self._bounds.room(load.pod_class, d), d) for d in self._index.children.get(area, ())]
+            inner = [(self._room(load.pod_class, d), d) for d in self._index.children.get(area, ())]
+            self._work.spend(len(inner))
             holding = [(self._state.whole(d), room, d) for room, d in inner if room >= count]
-            if not holding or self._free_slots(load, min(holding)[2]) < count:
+            if not holding:
                 return area
             area = min(holding)[2]
 
-    def _free_slots(self, load: Load, area: Domain) -> int:
-        """How many pods fit into an area now."""
-        members, pod_class = self._index.members[area], load.pod_class
-        self._work.spend(len(members))
-        return sum(pod_class.slots(self._state.free[i]) for i in members if pod_class.eligible(i))
+    def _room(self, counted: PodClass | JointClass, domain: Domain) -> int:
+        """How many pods fit into a domain now."""
+        return self._bounds.room(counted, domain) - self._state.taken(counted, domain)
+
+    def _may_fit(self, unit: PlacementUnit, domain: Domain) -> bool:
+        """False if a unit certainly does not fit into what is left of a domain."""
+        if not self._bounds.may_fit(unit, domain):
+            return False
+        return all(self._room(each, domain) >= need for each, need in self._bounds.demands(unit))
+
+    def _tightness(self, unit: PlacementUnit, domain: Domain) -> float:
+        """How many times a domain has room for the hardest pods of a unit now."""
+        for pod_class, count in unit.totals.items():
+            return self._room(pod_class, domain) / count
+        return 0.0
 
     def _place_inside(self, unit: PlacementUnit, areas: Areas) -> bool:
         """Place a unit whose required level the areas satisfy."""
-        if not self._bounds.may_fit(unit, areas[-1]):
+        if not self._may_fit(unit, areas[-1]):
             return False
         if unit.preferred is None or unit.preferred < len(areas[-1]):
             return self._fill(unit, areas)
         for domain in self._candidates(unit, unit.preferred, areas):
-            if self._bounds.may_fit(unit, domain) and self._fill(unit, (domain,)):
+            if self._may_fit(unit, domain) and self._fill(unit, (domain,)):
                 return True
         return self._split(unit, unit.preferred, areas)
 
@@ -96,11 +108,11 @@ class Greedy:
     def _fill(self, unit: PlacementUnit, areas: Areas) -> bool:
         """Place everything in a unit, or leave the state as it was."""
         start = len(self._state.steps)
-        for part in sorted(unit.parts, key=_urgency):
+        for part in sorted(unit.parts, key=self._urgency):
             if not self.place(part, areas):
                 self._undo(start)
                 return False
-        for load in sorted(unit.loads, key=self._size, reverse=True):
+        for load in sorted(unit.loads, key=self.size, reverse=True):
             if self.put(load, load.count, areas):
                 self._undo(start)
                 return False
@@ -122,21 +134,25 @@ class Greedy:
 
     def _preference(self, unit: PlacementUnit, domain: Domain) -> tuple[object, ...]:
         levels = (self._state.whole(domain[:length]) for length in range(1, len(domain) + 1))
-        return (*levels, self._bounds.tightness(unit, domain), domain)
+        return (*levels, self._tightness(unit, domain), domain)
 
     def _largest(self, unit: PlacementUnit, level: int, area: Domain) -> list[Domain]:
         """The preferred domains that may hold most of a unit."""
 
         def fits(domain: Domain) -> int:
-            return sum(min(n, self._bounds.room(one, domain)) for one, n in unit.totals.items())
+            return sum(min(n, self._room(one, domain)) for one, n in unit.totals.items())
 
         found = sorted(self._index.subdomains(area, level), key=lambda each: (-fits(each), each))
         return found[: timing.PLACEMENT_SPLITS]
 
-    def _size(self, load: Load) -> float:
-        """The share of a pod in what is free: hard ones are placed first."""
+    def size(self, load: Load) -> float:
+        """How hard a pod is to place: hard ones are placed first."""
+        return self._share(load.pod_class)
+
+    def _share(self, pod_class: PodClass) -> float:
+        """The share of a pod in what is free."""
         sums = self._state.view.sums.get(CLUSTER, ())
-        return max((amount / max(1, sums[d]) for d, amount in load.pod_class.pairs), default=0.0)
+        return max((amount / max(1, sums[d]) for d, amount in pod_class.pairs), default=0.0)
 
     def _put_in(self, load: Load, count: int, area: Domain) -> int:
         """Put pods on the nodes of an area: those that break least first, then those with the least room.
@@ -150,20 +166,26 @@ class Greedy:
             vector = state.free[i]
             slots = pod_class.slots(vector)
             if slots and pod_class.eligible(i):
-                cost = state.break_cost(pod_class, i)
+                cost = self._break_cost(pod_class, i)
                 scarce = sum(vector[d] for d in extended)
                 found.append((cost, index.paths[i] if cost else (), scarce, slots, i))
         found.sort(key=lambda each: each[:4])
         for *_, slots, i in found:
             taken = min(count, slots)
-            self._state.put(load, i, taken)
+            self._put(load, i, taken)
             count -= taken
             if not count:
                 break
         return count
 
+    def _break_cost(self, pod_class: PodClass, i: int) -> int:
+        return self._state.break_cost(pod_class, i)
 
-def _urgency(unit: PlacementUnit) -> tuple[int, int, float]:
-    """Bound units first, then those with the narrowest level, then the largest."""
-    level = -1 if unit.required is None else unit.required
-    return (not unit.bound, -level, -unit.pods)
+    def _put(self, load: Load, i: int, count: int) -> None:
+        self._state.put(load, i, count)
+
+    def _urgency(self, unit: PlacementUnit) -> tuple[int, int, float, int]:
+        """Bound units first, then those with the narrowest level, then the hardest pods, then the largest."""
+        level = -1 if unit.required is None else unit.required
+        hardest = max((self._share(each) for each in unit.totals), default=0.0)
+        return (not unit.bound, -level, -hardest, -unit.pods)

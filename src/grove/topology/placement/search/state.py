@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from grove.topology.placement.answers import Objective
 from grove.topology.placement.index import ClusterIndex, Vector, View
@@ -37,9 +38,24 @@ class Step(NamedTuple):
     made_busy: bool
 
 
+class Counted(Protocol):
+    """Something of which a number fits on a node."""
+
+    number: int
+
+    def eligible(self, i: int) -> bool: ...
+
+    def slots(self, free: Vector) -> int: ...
+
+
 class State:
-    def __init__(self, index: ClusterIndex, view: View) -> None:
+    def __init__(self, index: ClusterIndex, view: View, counted: Sequence[Counted] = ()) -> None:
+        """For `counted`, the room that is taken is known by domain."""
         self.index, self.view = index, view
+        self._counted = counted
+        self._taken: list[dict[Domain, int]] = [{} for _ in counted]
+        self._admitted: dict[int, int] = {}
+        self._changes: dict[tuple[Vector, Vector, int], tuple[tuple[int, int], ...]] = {}
         self.free = view.free.copy()
         self.busy_nodes = view.busy_nodes.copy()
         self.made_busy: Counter[Domain] = Counter()
@@ -49,6 +65,10 @@ class State:
     def whole(self, domain: Domain) -> bool:
         return not self.view.busy.get(domain) and not self.made_busy[domain]
 
+    def taken(self, each: Counted, domain: Domain) -> int:
+        """How many fewer fit into a domain than before the first step."""
+        return self._taken[each.number].get(domain, 0)
+
     def put(self, load: Load, i: int, count: int) -> None:
         """Put pods on a node."""
         before = self.free[i]
@@ -56,6 +76,7 @@ class State:
         for d, amount in load.pod_class.pairs:
             after[d] -= amount * count
         self.free[i] = tuple(after)
+        self._count(i, before, self.free[i])
         made_busy = not self.busy_nodes[i] and load.pod_class.makes_busy(i)
         if made_busy:
             self._mark_busy(i)
@@ -65,6 +86,7 @@ class State:
         """Take back all steps after the first ones."""
         while len(self.steps) > steps:
             step = self.steps.pop()
+            self._count(step.node, self.free[step.node], step.free_before)
             self.free[step.node] = step.free_before
             if step.made_busy:
                 self._mark_idle(step.node)
@@ -79,6 +101,27 @@ class State:
             if domain and self.whole(domain):
                 cost |= 1 << (len(self.index.levels) + 1 - len(domain))
         return cost
+
+    def _count(self, i: int, before: Vector, after: Vector) -> None:
+        """Count the room that is taken. Nodes that admit the same and have the same free share the answer."""
+        if not self._counted:
+            return
+        admitted = self._admitted.get(i)
+        if admitted is None:
+            admitted = self._admitted[i] = sum(1 << each.number for each in self._counted if each.eligible(i))
+        key = (before, after, admitted)
+        changes = self._changes.get(key)
+        if changes is None:
+            changes = self._changes[key] = tuple(
+                (each.number, change)
+                for each in self._counted
+                if admitted >> each.number & 1 and (change := each.slots(before) - each.slots(after))
+            )
+        domains = self.index.domains_of[i]
+        for number, change in changes:
+            taken = self._taken[number]
+            for domain in domains:
+                taken[domain] = taken.get(domain, 0) + change
 
     def _mark_busy(self, i: int) -> None:
         self.busy_nodes[i] = True
