@@ -17,6 +17,16 @@ def test_slots_are_counted_inside_domains() -> None:
     assert slots(index) == {"zone": {1: 61, 8: 7, 16: 3, 32: 1}, "rack": {1: 61, 8: 7, 16: 3, 32: 0}}
 
 
+def test_scattered_accelerators_are_no_slot() -> None:
+    index = ClusterIndex(LEVELS, racks("a", 1, 4), {f"a-1-{i}": used(4) for i in (1, 2, 3)})
+    assert slots(index)["rack"] == {1: 20, 8: 1, 16: 0, 32: 0}
+
+
+def test_last_pod_of_a_slot_takes_part_of_a_node() -> None:
+    index = ClusterIndex(LEVELS, racks("a", 1, 4), {"a-1-1": used(4)})
+    assert free_slots(index, GPU, (12,))[-1].slots == {12: 2}
+
+
 def test_unusable_and_over_committed_nodes_have_no_slots() -> None:
     nodes = [
         a_node("a/1/n1", ready=False),
