@@ -1,10 +1,14 @@
 """Two simple algorithms for gangs of equal pods, to compare with.
 
-First fit takes the first domain and the first nodes by name. Best fit works level by level, as Kueue
-documents its topology-aware scheduling. It counts for each domain how many pods fit, and chooses the
-narrowest level at which one domain holds all, of these domains the one with the least room. From there it
-goes down with as few domains as possible, the last of them again the one with the least room. A preferred
-level that no domain satisfies is given up level by level, up to the required one.
+First fit takes the first domain and the first nodes by name. Best fit works level by level, as Kueue's
+topology-aware scheduling does by default (BestFit; LeastFreeCapacity is for workloads without any level,
+which there are none of here). It counts for each domain how many pods fit, and takes the domain of the wanted
+level that has the least room of those that hold all. If there is none, a preferred level is given up for the
+next broader one. From there it goes down: at each level it looks at the inner domains of all that are chosen,
+takes the ones with the most room, and for the last pods the one with the least room that holds them.
+
+Kueue knows either a required or a preferred level; here a preferred level is given up as far as the required
+one. Where no domain of the broadest level holds all, Kueue takes several of them, as here the cluster.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ def best_fit(
         domains = index.subdomains(CLUSTER, level) if level >= 0 else [CLUSTER]
         holding = [(room.of(domain), domain) for domain in domains if room.of(domain) >= count]
         if holding:
-            return _descend(index, room, {min(holding)[1]: count})
+            return _descend(index, room, min(holding)[1], count)
     return None
 
 
@@ -61,20 +65,14 @@ class _Room:
         return self._known[domain]
 
 
-def _descend(index: ClusterIndex, room: _Room, counts: dict[Domain, int]) -> list[str]:
-    """From domains with counts of pods to narrower ones, and finally to nodes."""
-    for level in range(len(next(iter(counts))), len(index.levels)):
-        below: dict[Domain, int] = {}
-        for domain, count in counts.items():
-            inner = {each: room.of(each) for each in index.subdomains(domain, level)}
-            below |= _fewest(inner, count)
-        counts = below
-    chosen: list[str] = []
-    for domain, count in counts.items():
-        nodes = {index.node(i).name: room.node(i) for i in index.members[domain]}
-        for name, taken in _fewest(nodes, count).items():
-            chosen += [name] * taken
-    return chosen
+def _descend(index: ClusterIndex, room: _Room, domain: Domain, count: int) -> list[str]:
+    """From a domain that holds all pods to narrower ones, and finally to nodes."""
+    chosen = [domain]
+    for level in range(len(domain), len(index.levels)):
+        inner = {each: room.of(each) for outer in chosen for each in index.subdomains(outer, level)}
+        chosen = list(_fewest(inner, count))
+    nodes = {i: room.node(i) for each in chosen for i in index.members[each]}
+    return [index.node(i).name for i, taken in _fewest(nodes, count).items() for _ in range(taken)]
 
 
 def _fewest(rooms: dict[T, int], count: int) -> dict[T, int]:
