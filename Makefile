@@ -84,7 +84,7 @@ fix: $(ENV) ## apply ruff's fixes and format, and regenerate the generated files
 	@$(BIN)/python -m tools.generated
 
 .PHONY: bench
-bench: bench-kube bench-webhooks bench-core ## run all benchmarks; results are ratios within one run
+bench: bench-kube bench-webhooks bench-placement bench-core ## run all benchmarks; results are ratios within one run
 
 .PHONY: bench-core
 bench-core: $(BENCH) ## benchmark the operator against two baselines
@@ -93,6 +93,10 @@ bench-core: $(BENCH) ## benchmark the operator against two baselines
 .PHONY: bench-kube
 bench-kube: $(BENCH) ## benchmark the Kubernetes client against a bare loop and two other clients
 	@$(BIN)/python -m bench.kube
+
+.PHONY: bench-placement
+bench-placement: $(BENCH) ## benchmark the placement of gangs: seconds of one core, and what is left of the cluster
+	@$(BIN)/python -m bench.placement
 
 .PHONY: bench-webhooks
 bench-webhooks: $(BENCH) ## benchmark admission requests per second on one core

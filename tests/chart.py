@@ -103,6 +103,11 @@ AWARE: Body = {
     ],
 }
 """Values that enable topologies and every scheduler with its own objects."""
+PLACING: Body = {
+    "config.topologyAwareScheduling.enabled": True,
+    "config.scheduler.profiles": [{"name": "default-scheduler", "config": {"placement": "All"}}],
+}
+"""Values with which the operator places gangs."""
 
 
 async def operator_account_of(cluster: LocalCluster, values: Body | None = None, called: str = "") -> Account:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, get_args, get_origin
 
+from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
 from grove.api.configuration.types import OperatorConfiguration
 from grove.api.crds import descriptions, type_properties
 from grove.api.crds.type_properties import NO_DEFAULT, FieldType, Property
@@ -27,7 +28,7 @@ def page() -> str:
     """The whole page."""
     shown: set[type] = set()
     kinds = [_kind_section(kind, shown) for kind in KINDS]
-    return "\n".join([HEAD, *kinds, _configuration_section(shown)])
+    return "\n".join([HEAD, *kinds, _configuration_section(shown), _default_scheduler_section(shown)])
 
 
 def _kind_section(kind: Any, shown: set[type]) -> str:
@@ -42,6 +43,13 @@ def _kind_section(kind: Any, shown: set[type]) -> str:
 def _configuration_section(shown: set[type]) -> str:
     about = descriptions.class_description(OperatorConfiguration)
     return f"## OperatorConfiguration\n\n{about}\n\n" + _tables(OperatorConfiguration, shown)
+
+
+def _default_scheduler_section(shown: set[type]) -> str:
+    """The configuration refers to it only as an object: its fields depend on the profile."""
+    about = descriptions.class_description(DefaultSchedulerConfig)
+    name = DefaultSchedulerConfig.__name__
+    return f"### {name}\n\n{about}\n\n" + _tables(DefaultSchedulerConfig, shown)
 
 
 def _tables(root: type[Wire], shown: set[type]) -> str:

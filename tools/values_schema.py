@@ -10,7 +10,8 @@ import json
 from enum import StrEnum
 from typing import Any, get_args, get_origin
 
-from grove.api.configuration.types import OperatorConfiguration
+from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
+from grove.api.configuration.types import DEFAULT_SCHEDULER, OperatorConfiguration
 from grove.api.crds import type_properties
 from grove.api.wire import Wire
 
@@ -97,6 +98,20 @@ def _configuration() -> Schema:
     for server in servers.values():
         server["properties"]["port"] |= _PORT
     servers["healthProbes"]["properties"]["enable"] = _YES_NO
+    schema["properties"]["scheduler"]["properties"]["profiles"]["items"] |= {
+        "if": {"properties": {"name": {"const": DEFAULT_SCHEDULER}}, "required": ["name"]},
+        "then": {"properties": {"config": _default_scheduler()}},
+    }
+    return schema
+
+
+def _default_scheduler() -> Schema:
+    """The schema of `config` of the default scheduler. Helm reads `placement: Off` as false. Without the name
+    of its Lease, the Role of the chart would apply to all Leases."""
+    schema = _struct(DefaultSchedulerConfig)
+    schema["properties"]["placement"]["enum"].append(False)
+    for part in schema["properties"]["schedulerLease"]["properties"].values():
+        part["minLength"] = 1
     return schema
 
 

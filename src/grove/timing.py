@@ -75,6 +75,7 @@ BATCH_DELAY = 0.5  # changes that come in numbers and can wait: pods of a delete
 BUSY_DELAY_PER_KEY = 0.02  # for each key that waits in the queue, before a starting replica is reconciled
 MAX_BUSY_DELAY = 8.0  # however long the queue is: users watch their pods start
 TOPOLOGY_USAGE_DELAY = 5.0  # nothing depends on the usage in the status of a topology: few writes
+FREE_SLOTS_INTERVAL = 30.0  # between two counts for a topology: pods come and go all the time
 QUOTA_CACHE_DELAY = 0.25  # until the API server's own cache of quotas has the change, too
 QUOTA_RETRY_INTERVAL = 5.0  # between retries while other pods of the namespace come and go
 FABRIC_NODES_DELAY = 1.0  # nodes are added and removed in numbers, and listeners are called once for all
@@ -165,10 +166,34 @@ PODS_IN_ANY_GANG = 4_000  # that a PodGang can always name, however long their n
 UNSCHEDULABLE_WAIT = 60.0  # of pods, before the holders of channels are reported
 NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 
+# Placement
+INCOMPLETE_GANG_LIMIT = 30.0  # for a released gang whose pods do not all find nodes, before it starts over
+FAILED_DOMAIN_BACKOFF = (10.0, 300.0)  # until a gang is placed in the same domain again
+NOMINATION_LIMIT = 5.0  # for pods in flight to be bound, before a gang is nominated again
+HOLD_LIMIT = 600.0  # for nodes that are held for one gang, before another gang may hold them
+HOLD_DOMAINS = 8  # domains that are tried for a hold: those with the most free room
+HELD_NODES_SHOWN = 3  # of those that are held for a gang, in the message of its condition
+NOMINATION_RENEWAL = 5.0  # between renewals of nominations where a restart of the scheduler is not noticed
+VERSION_RETRY = 10.0  # between attempts to read the version of the API server
+PLACEMENT_INTERVAL = 0.2  # between rounds while gangs wait for nodes: many pods may end at once
+LARGE_ROUND = 1_000  # nodes above which placement runs in a thread
+PLACEMENT_WORK = 1_000_000  # nodes that are evaluated for one gang, in about half a second
+PLACEMENT_IMPROVEMENT_WORK = 20_000  # of these, once a placement is found: about 10 ms
+PLACEMENT_STEP_WORK = 20  # evaluations of a node that take as long as a step of the complete search
+PLACEMENT_PROOF_WORK = 50_000  # of these, for the complete search before a gang is packed
+PLACEMENT_PACKING_ROUNDS = (30, 1000)  # times that units of a gang are taken out and placed again, by domain
+PLACEMENT_TRIALS = 3  # domains that are compared for a unit while a gang is packed
+PLACEMENT_SPLITS = 4  # preferred domains that are tried for a unit that none of them holds
+PLACEMENT_SCORE_DIGITS = 4  # of the score in the status of a gang
+FREE_SLOT_SIZES = (1, 8, 16, 32, 64)  # GPUs: one, a host, and what gangs of several hosts have
+PLACEMENT_DOMAINS_SHOWN = 3  # of these, in the message of a condition
+PREFERENCE_WEIGHT = 100  # of a preferred topology level among other preferences of a pod: the highest
+PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that come closest
+
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
 FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response
-FACTS_NAMES = 4  # that are looked up; a set that refers to two topologies is denied anyway
+FACTS_NAMES = 9  # that are looked up: the topologies of a set and of its eight fallbacks
 FACTS_CLAIMS = 20  # claims that are looked up for one review
 SELF_CHECK_TIMEOUT = 2.0  # for the operator's request to its own webhook
 MAX_REVIEW = 7 * 1024 * 1024  # two objects of the largest size that is stored, and the review around them

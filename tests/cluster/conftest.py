@@ -18,7 +18,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.errors import NotFound
 from grove.local.cluster.lifecycle import LocalCluster
-from tests.chart import AWARE, Account, operator_account_of
+from tests.chart import AWARE, PLACING, Account, operator_account_of
 from tests.cluster.operator.support.processes import seen
 from tests.shared import shared_data
 
@@ -52,6 +52,12 @@ async def operator_account(cluster: LocalCluster, crds: object) -> Account:
 async def aware_account(cluster: LocalCluster, crds: object) -> Account:
     """The operator's ServiceAccount where topologies and all schedulers are enabled."""
     return await operator_account_of(cluster, AWARE, "aware")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def placing_account(cluster: LocalCluster, crds: object) -> Account:
+    """The operator's ServiceAccount where the operator places gangs."""
+    return await operator_account_of(cluster, PLACING, "placing")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -199,6 +199,25 @@ def test_node_and_user_counts_kept_while_nodes_unknown():
     assert again == status
 
 
+def test_free_slots_by_level_in_status():
+    nodes, counted = ({"zone": "z1", "rack": "r1"},), ({1: 9, 8: 1}, {1: 2**40, 8: 0})
+
+    def levels(topology, usage):
+        status = status_of(plan_topology(topology, [], ENABLED, NOW, usage))
+        return status, [{each.gpus: each.count for each in level.free_slots} for level in status.levels]
+
+    status, found = levels(ours(), TopologyUsage(nodes, free_slots=counted))
+    assert found == [{1: 9, 8: 1}, {1: 2**31 - 1, 8: 0}], "the API has 32 bits for them"
+    known = replace(ours(), status=status)
+    assert levels(known, TopologyUsage(nodes, free_slots=None))[0] == status, "not counted yet"
+    assert levels(known, TopologyUsage(nodes))[1] == [{}, {}], "no longer counted"
+
+
+def test_topology_is_planned_again_when_slots_are_due():
+    usage = TopologyUsage((), free_slots=({}, {}), free_slots_due=NOW + 12)
+    assert plan_topology(ours(), [], ENABLED, NOW, usage).requeue_at == NOW + 12
+
+
 class FailingBackend(Kai):
     """A third-party backend that raises in every method on topologies."""
 

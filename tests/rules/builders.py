@@ -16,9 +16,16 @@ GONE = object()
 """As a value of `changed`: remove the field."""
 
 
+DEFAULT = "default-scheduler"
+
+
 def in_use(*names: str, **profile: Any) -> SchedulerBackends:
-    """The scheduler backends of these profiles, and that of the default scheduler."""
-    return backends(Scheduler(tuple(SchedulerProfile(name, **profile) for name in names)))
+    """The scheduler backends of these profiles, and that of the default scheduler, without placement unless
+    the profile has a `config`."""
+    alone = {"config": {"placement": "Off"}}
+    named = (SchedulerProfile(name, **(alone | profile if name == DEFAULT else profile)) for name in names)
+    appended = () if DEFAULT in names else (SchedulerProfile(DEFAULT, **alone),)
+    return backends(Scheduler((*named, *appended)))
 
 
 FACTS = Facts(

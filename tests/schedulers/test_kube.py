@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.schedulers.backend import UnsupportedGang, with_pod_additions
 from grove.schedulers.kube import Kube, with_gang_scheduling
 from grove.schedulers.kube_podgroups import V1Alpha2, V1Beta1
@@ -162,6 +163,15 @@ def test_unsupported_required_constraints_are_rejected(wishes, plain, with_gangs
         problems = list(backend.unsupported_constraints(spec))
         assert bool(problems) == bool(part)
         assert all(part in problem and "use pack.preferred" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("mode", [PlacementMode.ALL, PlacementMode.CONSTRAINED])
+@pytest.mark.parametrize("wishes", [wishes for wishes, *_ in REFUSED])
+def test_placement_supports_all_constraints(mode, wishes):
+    placing = Kube(placement=DefaultSchedulerConfig(placement=mode).placement_settings)
+    assert list(placing.unsupported_constraints(scheduling_spec(a_body("a b", "x:1=b", wishes)))) == []
+    assert placing.tries_fallbacks
+    assert not PLAIN.tries_fallbacks
 
 
 ALL_OF_A_GANG = [

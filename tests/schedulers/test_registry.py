@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from grove.api.configuration.default_scheduler import PlacementMode, PlacementSettings, SchedulerLease
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.schedulers.backend import PodAdditions, SchedulerBackend, SchedulingSpec, UnsupportedGang
@@ -47,7 +48,24 @@ def test_all_problems_are_reported_at_once():
     assert unknown.startswith(
         "scheduler.profiles[0].name: no scheduler backend absent: use one of default-scheduler, "
     )
-    assert malformed == "scheduler.profiles[1].config: gangScheduling must be true or false, not 'yes'"
+    assert malformed == 'scheduler.profiles[1].config.gangScheduling: must be true or false, not "yes"'
+
+
+def test_profile_sets_placement_of_gangs():
+    given = {"placement": "Constrained", "holdAfter": "5s", "visibleAfter": "Never"}
+    backend = backends(profiles("default-scheduler", **given)).of("")
+    lease = SchedulerLease("kube-system", "kube-scheduler")
+    assert backend.placement == PlacementSettings(PlacementMode.CONSTRAINED, 5.0, None, lease)
+    assert backend.tries_fallbacks
+
+
+def test_invalid_config_of_external_backend_affects_only_it():
+    def broken(_: object) -> Lpx:
+        raise ConfigurationError(("queue: must be set",))
+
+    found = backends(profiles("external"), {"external": broken})
+    why = "scheduler backend external cannot be used: ConfigurationError: queue: must be set"
+    assert list(found.of("external").unschedulable_reasons(a_request(a_body("a")).scheduling_spec)) == [why]
 
 
 def test_failing_external_backend_affects_only_its_sets():

@@ -73,6 +73,19 @@ grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
 {{- end }}
 {{- end }}
 
+{{/* The config of the profile default-scheduler, as YAML; empty if it is not listed. */}}
+{{- define "grove.defaultSchedulerConfig" -}}
+{{- range .Values.config.scheduler.profiles }}
+{{- if eq .name "default-scheduler" }}{{ toYaml (.config | default dict) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* "yes" if the operator places gangs. The default is that of the operator; YAML reads Off as false. */}}
+{{- define "grove.placesGangs" -}}
+{{- $mode := include "grove.defaultSchedulerConfig" . | fromYaml | dig "placement" "All" | toString }}
+{{- if not (has $mode (list "Off" "false")) }}yes{{ end }}
+{{- end }}
+
 {{- define "grove.priorityClass" -}}
 {{- if .Values.priorityClass.enabled }}{{ .Values.priorityClass.name }}{{ else }}{{ .Values.priorityClassName }}{{ end }}
 {{- end }}

@@ -135,6 +135,35 @@ the API server. The verbs are those that it uses: it patches objects and never r
 {{- end }}
 {{- end }}
 
+{{/* Further rules to place gangs: what the scheduler knows about nodes and pods, and nominations of pods. */}}
+{{- define "grove.placementRules" -}}
+# To nominate pods to nodes.
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [nodes, limitranges, resourcequotas, persistentvolumes, persistentvolumeclaims]
+  verbs: [get, list, watch]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceslices, deviceclasses]
+  verbs: [get, list, watch]
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [get, list, watch]
+- apiGroups: [node.k8s.io]
+  resources: [runtimeclasses]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{/* To notice restarts of the scheduler. */}}
+{{- define "grove.schedulerLeaseRules" -}}
+{{- $config := include "grove.defaultSchedulerConfig" . | fromYaml }}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ dig "schedulerLease" "name" "kube-scheduler" $config }}]
+  verbs: [get, list, watch]
+{{- end }}
+
 {{/* Further rules for DynamoGraphDeployments; the rule to create Secrets is above. */}}
 {{- define "grove.dynamoRules" -}}
 # The planner of a deployment is granted the right to patch it, and RBAC lets no one grant rights they do not have.

@@ -85,6 +85,7 @@ class GangReason(StrEnum):
     SCHEDULED = "AllPodGroupsScheduled"
     NOT_SCHEDULED = "PodGroupsNotScheduled"
     ONE_MEMBER_POD_PER_NODE = "OneMemberPodPerNode"
+    RELEASED_IN_PART = "ReleasedInPart"
     READY = "AllPodGroupsReady"
     NOT_READY = "PodGroupsNotReady"
     BUDGET_SPENT = "TerminationBudgetSpent"

@@ -112,6 +112,7 @@ ATOMIC = Facet({"x-kubernetes-list-type": "atomic"})
 
 Int32 = Annotated[int, facet(format="int32")]
 Int64 = Annotated[int, facet(format="int64")]
+LARGEST_INT32 = 2**31 - 1
 MOST = 100_000
 """The maximum of every count that users write. The API server checks it, on `/scale` too, so that no count is
 so large that counting up to it keeps the operator from reconciling other sets. Real workloads have fewer

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from grove import timing
+from grove.api.configuration.default_scheduler import PlacementSettings
 from grove.api.intents import EventRecord
 from grove.dynamo.reconcile.events import REPORTER
 from grove.kube.cache.cache import Cache
@@ -16,12 +19,14 @@ from grove.kube.client.transport import Transport
 from grove.kube.executor.cache_store import CacheStore
 from grove.kube.executor.executor import Executor
 from grove.operator.caches.dynamo import ADAPTERS, GraphCaches
-from grove.operator.caches.registry import Caches
+from grove.operator.caches.registry import BY_NAMESPACE, Caches
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.engine.engine import Engine
 from grove.operator.keys import DomainKey, GraphKey, PlacementKey, ReplicaKey, SetKey, TopologyKey
+from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.observers.fabric import FabricLookup
+from grove.operator.observers.free_slots import FreeSlotsObserver
 from grove.operator.observers.placement import PlacementState
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
@@ -38,12 +43,12 @@ from grove.operator.reconcilers.slow_writes import SlowWrites
 from grove.operator.reconcilers.topology import TopologyReconciler
 from grove.operator.watches.dynamo import graph_watches
 from grove.operator.watches.fabric import domain_watches
+from grove.operator.watches.placement import placement_watches
 from grove.operator.watches.quotas import quota_watches
 from grove.operator.watches.table import register
 from grove.operator.watches.topologies import topology_watches
 from grove.operator.watches.undecodable import UndecodableObjects
 from grove.operator.watches.workloads import workload_watches
-from grove.plan.placement import Assigner, NoAssigner
 from grove.schedulers.registry import SchedulerBackends
 
 
@@ -56,7 +61,6 @@ class Controller:
         executor: Executor,
         emit: Callable[[EventRecord], None],
         *,
-        assigner: Assigner | None = None,
         topology_aware: bool = False,
         backends: SchedulerBackends | None = None,
         workers: int = timing.WORKERS,
@@ -70,25 +74,60 @@ class Controller:
         self._fabric_lookup = FabricLookup(caches)
         topologies = TopologyLookup(caches, enabled=topology_aware)
         schedulers = SchedulerLookup(caches, backends)
-        placement = PlacementState(assigner or NoAssigner())
+        settings = backends.placement if backends is not None else None
+        view = self._cluster_view(settings)
+        placement = self._placement(view, settings)
         observer = Observer(
             caches, self.engine.states, placement, init_image, topologies, schedulers, self._fabric_lookup
         )
         self._add_workloads(observer, topologies, placement)
+        free_slots = None
+        if view is not None and placement is not None:
+            free_slots = FreeSlotsObserver(view, placement.reserved, caches.fabrics, self.engine.clock)
         if topology_aware:
-            usage = TopologyUsageObserver(caches)
-            reconciler = TopologyReconciler(caches, backends, usage)
+            reconciler = TopologyReconciler(caches, backends, TopologyUsageObserver(caches, free_slots))
             self.engine.add(TopologyKey, reconciler)
         watches = (
             *workload_watches(caches, self.engine.states, self.engine.busy_delay),
             *domain_watches(caches, self._fabric_lookup),
-            *(topology_watches(caches) if topology_aware else ()),
+            *(topology_watches(caches, free_slots) if topology_aware else ()),
             *quota_watches(caches.quotas, self.engine.api_errors),
         )
         register(watches, self.queue.enqueue, self.queue.reset_backoff)
 
+    def _cluster_view(self, settings: PlacementSettings | None) -> ClusterView | None:
+        pods, devices = self._caches.cluster_pods, self._caches.devices
+        if settings is None or pods is None or devices is None:
+            return None
+        return ClusterView(self._caches.nodes, pods, devices)
+
+    def _placement(
+        self, view: ClusterView | None, settings: PlacementSettings | None
+    ) -> PlacementState | None:
+        """The placement of gangs by the operator, if it is enabled."""
+        if view is None or settings is None:
+            return None
+        caches = self._caches
+        placement = PlacementState(
+            view,
+            has_quota=lambda namespace: bool(caches.quotas.by_index(BY_NAMESPACE, namespace)),
+            priority_class=caches.priority_class,
+            scheduler=lambda: caches.scheduler_process.identity,
+            settings=settings,
+            clock=self.engine.clock,
+        )
+        view.subscribe(partial(self._on_cluster_change, placement))
+        register(placement_watches(caches, view), self.queue.enqueue)
+        caches.scheduler_process.subscribe(partial(self._on_cluster_change, placement))
+        return placement
+
+    def _on_cluster_change(self, placement: PlacementState) -> None:
+        """Run another round, if a gang waits for it."""
+        if (delay := placement.round_delay) is not None:
+            self.queue.enqueue(PlacementKey(), asyncio.get_running_loop().time() + delay)
+
     def _add_workloads(
-        self, observer: Observer, topologies: TopologyLookup, placement: PlacementState
+        self, observer: Observer, topologies: TopologyLookup, placement: PlacementState | None
     ) -> None:
         """Add the reconcilers of sets and replicas, and of what they depend on."""
         caches, engine = self._caches, self.engine
@@ -105,7 +144,8 @@ class Controller:
             clock=engine.clock,
         )
         engine.add(DomainKey, domains)
-        engine.add(PlacementKey, PlacementReconciler(placement, enqueue))
+        if placement is not None:
+            engine.add(PlacementKey, PlacementReconciler(placement, enqueue))
         engine.add(
             ReplicaKey,
             ReplicaReconciler(caches, states, observer, reports, scale_in, placement, slow_writes, enqueue),

@@ -30,7 +30,6 @@ from grove.operator.controller import Controller
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.metrics.workloads import LeaderMetrics
 from grove.operator.reconcilers.dynamo import serve
-from grove.plan.placement import Assigner
 from grove.schedulers.registry import SchedulerBackends
 
 log = structlog.get_logger("grove.operator")
@@ -46,7 +45,6 @@ class Manager:
         workers: int = timing.WORKERS,
         backoff: Backoff | None = None,
         grace: float = timing.QUEUE_STOP_TIMEOUT,
-        assigner: Assigner | None = None,
         init_image: str = "",
         topology_aware: bool = False,
         backends: SchedulerBackends | None = None,
@@ -56,12 +54,12 @@ class Manager:
         pods_per_set: int = PODS_PER_SET,
     ) -> None:
         self._transport = transport
-        self._assigner = assigner
         self._init_image = init_image
         self._topology_aware = topology_aware
         self._backends = backends
         self._workers, self._backoff = workers, backoff
         self._grace = grace
+        settings = backends.placement if backends is not None else None
         aware = backends.topology_aware if backends and topology_aware else ()
         self.caches = Caches(
             backends.gang_object_kinds if backends else (),
@@ -70,6 +68,8 @@ class Manager:
             fabrics,
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
+            placement=settings is not None,
+            scheduler_lease=settings.scheduler_lease if settings is not None else None,
         )
         self._dynamo = dynamo
         self.graphs = _graph_caches(dynamo.context) if dynamo is not None else None
@@ -95,6 +95,11 @@ class Manager:
                 )
             tasks.create_task(self.caches.nodes.run(client))
             tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
+            if self.caches.cluster_pods is not None:
+                tasks.create_task(self.caches.cluster_pods.run(client))
+                tasks.create_task(self.caches.scheduler_process.run(client))
+            if self.caches.devices is not None:
+                tasks.create_task(self.caches.devices.run(client, crd_watch))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
                 await cache.synced.wait()
@@ -114,7 +119,6 @@ class Manager:
             recorder.record,
             workers=self._workers,
             backoff=self._backoff,
-            assigner=self._assigner,
             init_image=self._init_image,
             topology_aware=self._topology_aware,
             backends=self._backends,

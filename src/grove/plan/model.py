@@ -12,6 +12,7 @@ from msgspec import Struct
 from grove.api.event_reasons import EventReporter
 from grove.api.intents import Intent, ObjectRef, Target
 from grove.api.types.common import LastError
+from grove.plan.placement.demand import Demand
 
 
 class PlannedEvent(Struct, frozen=True, gc=False):
@@ -116,7 +117,7 @@ class Plan(Struct, frozen=True):
     requeue_at: float | None = None
     report: Any = None
     """What other keys read: a replica reports a `ReplicaSummary` to its set."""
-    awaiting_placement: tuple[str, ...] = ()
-    """Gangs that wait for an assignment of nodes."""
+    placement_demands: tuple[Demand, ...] = ()
+    """The gangs that have pods without a node, and are placed by the operator."""
     partial: bool = False
     """Whether the plan omits some of what the spec asks for."""

@@ -31,6 +31,7 @@ from grove.plan.model import Plan, ReplicaSummary
 from grove.plan.ownership.ownership import PodsByClique, keep_owned
 from grove.plan.ownership.repair import ObjectRepair
 from grove.plan.ownership.upstream_adoption import remove_legacy_finalizers
+from grove.plan.placement.assignment import failed_gangs
 from grove.plan.resource_claims import ClaimPlanner
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.scale_in import delete_surplus, plan_scale_in
@@ -77,7 +78,15 @@ def _plan_existing(
     dependencies, claims = StartupDependencies(snapshot, layout), ClaimPlanner(snapshot, repair, writes)
     claims.plan(layout, cliques)
     gang_planner = GangPlanner(
-        snapshot, cliques, repair, dependencies, claims, writes, termination.annotations
+        snapshot,
+        layout.gangs,
+        cliques,
+        repair,
+        dependencies,
+        claims,
+        writes,
+        termination.annotations,
+        members.history.was_scheduled,
     )
     for gang in layout.gangs:
         gang_planner.plan(gang)
@@ -97,6 +106,7 @@ def _plan_existing(
             members.history,
             exhausted_messages(members.decision),
             gang_planner.scheduler_objects.pending_reasons,
+            gang_planner.placements.placed,
             now,
         ),
         events=(*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
@@ -116,7 +126,7 @@ def _plan_existing(
         report=_summary(
             snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler
         ),
-        awaiting_placement=tuple(gang_planner.awaiting_placement),
+        placement_demands=tuple(gang_planner.placements.demands),
         partial=held is not None,
     )
 
@@ -153,7 +163,13 @@ def _plan_members(
     def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
         return planner.decide_members(clique, repair.parent(PodClique.KIND, clique.name)[0], replaced)
 
+    failed = failed_gangs(snapshot.placements)
     states = {clique.name: decide_members(clique) for clique in layout.cliques}
+    states |= {
+        name: decide_members(state.wanted, frozenset(state.membership.references))
+        for name, state in states.items()
+        if state.wanted.gang in failed
+    }
     rollout, history = RolloutPlanner(snapshot, writes, decide_members), TerminationHistory(snapshot)
     updated = rollout.plan(layout, states, now)
     decision = decide_terminations(snapshot, layout, updated, history, rollout.in_progress, now)

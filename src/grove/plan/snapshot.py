@@ -21,7 +21,7 @@ from grove.api.types.podgang import PodGang
 from grove.fabrics.provider import Domain
 from grove.fabrics.resolved import ReplicaDomains, ResolvedDomain
 from grove.plan.model import ReplicaReport, UserError
-from grove.plan.placement import Assignment
+from grove.plan.placement.assignment import Placements
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.topology.constraints import ResolvedTopology
 
@@ -65,14 +65,16 @@ class Snapshot(Struct, frozen=True):
     `members.lost_pods`)."""
     namespace_terminating: bool = False
     """Whether nothing can be created in the namespace any more."""
-    placements: Mapping[str, Assignment] | None = None
-    """The assignments of gangs. A gang without one waits; None: no gang waits for an assignment."""
+    placements: Placements | None = None
+    """What is decided on the placement of gangs; None: the operator places no gangs."""
     binding: PartialObjectMetadata | None = None
     """The RoleBinding of the set's init containers."""
     init_image: str = ""
     """The image of the init container; empty if the operator is not configured with one."""
     topology: ResolvedTopology | None = None
     """The topology that the set refers to; None if topology constraints are disabled."""
+    fallback_topologies: tuple[ResolvedTopology, ...] = ()
+    """Those of the fallbacks of its constraint, in order."""
     scheduler: SchedulerBackend | None = None
     """The scheduler backend of the replica; None: no scheduler objects are written."""
     scheduler_objects: Mapping[str, SchedulerObject] | None = {}
@@ -86,6 +88,10 @@ class Snapshot(Struct, frozen=True):
     `desired.limits`)."""
     kind_problem: str = ""
     """Why the kind of the scheduler's objects cannot be used; empty if it can."""
+
+    def topology_of(self, attempt: int) -> ResolvedTopology | None:
+        """The topology of the set's constraint (0), or of one of its fallbacks (1, ...)."""
+        return self.fallback_topologies[attempt - 1] if attempt and self.topology else self.topology
 
 
 class RbacObjects(Struct, frozen=True):

@@ -18,10 +18,13 @@ from grove.api.intents import Intent
 from grove.api.meta import Condition
 from grove.api.types.clustertopology import (
     ClusterTopologyBinding,
+    FreeSlots,
     SchedulerTopologyStatus,
+    TopologyLevelStatus,
     TopologyStatus,
     TopologyUsers,
 )
+from grove.api.wire import LARGEST_INT32
 from grove.plan.conditions import Conditions, find, merge_conditions, without
 from grove.plan.model import Plan, PlannedEvent
 from grove.plan.writes.builders import reference, status_update
@@ -51,6 +54,11 @@ class TopologyUsage(Struct, frozen=True):
     """The labels of all nodes, limited to the keys of levels; None: nodes have not been listed yet."""
     users: tuple[str, ...] = ()
     """The sets that refer to it."""
+    free_slots: tuple[Mapping[int, int], ...] | None = ()
+    """By level, how many slots of each number of GPUs are free; empty if the operator places no gangs.
+    None: not counted yet."""
+    free_slots_due: float | None = None
+    """When they are counted again; None: they are up to date."""
 
 
 _NO_USAGE = TopologyUsage()
@@ -87,12 +95,34 @@ def plan_topology(
         used_by=_users(usage.users),
     )
     if usage.nodes is not None:
+        levels = level_statuses(topology.spec.levels, usage.nodes)
+        slots = {level.domain: level.free_slots for level in topology.status.levels}
         status = replace(
-            status, nodes=len(usage.nodes), levels=level_statuses(topology.spec.levels, usage.nodes)
+            status, nodes=len(usage.nodes), levels=_with_free_slots(levels, usage.free_slots, slots)
         )
     if healthy and not intents:
         status = replace(status, observed_generation=topology.metadata.generation)
-    return Plan(tuple(intents), (status_update(topology, status, events=_drift_events(topology, status)),))
+    return Plan(
+        tuple(intents),
+        (status_update(topology, status, events=_drift_events(topology, status)),),
+        requeue_at=usage.free_slots_due,
+    )
+
+
+def _with_free_slots(
+    levels: tuple[TopologyLevelStatus, ...],
+    counted: tuple[Mapping[int, int], ...] | None,
+    known: Mapping[str, tuple[FreeSlots, ...]],
+) -> tuple[TopologyLevelStatus, ...]:
+    """The levels with their free slots; with those that the status has, until they are counted."""
+    if counted is None:
+        return tuple(replace(level, free_slots=known.get(level.domain, ())) for level in levels)
+    if not counted:
+        return levels
+    return tuple(
+        replace(level, free_slots=tuple(FreeSlots(size, min(n, LARGEST_INT32)) for size, n in slots.items()))
+        for level, slots in zip(levels, counted, strict=True)
+    )
 
 
 def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:

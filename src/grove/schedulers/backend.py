@@ -109,6 +109,18 @@ class GangRequest(Struct, frozen=True):
     """Why the kind of that object cannot be used (see `kind_problem` of the backend); empty if it can."""
 
 
+class PlacementRequest(Struct, frozen=True):
+    """A gang of which a backend says whether the operator places it."""
+
+    gang: Body
+    """The desired PodGang."""
+    pods: int
+    in_fabric: bool
+    """Whether its pods join fabric domains."""
+    follows_base: bool
+    """Whether it is a scaled gang."""
+
+
 class PodAdditions(Struct, frozen=True):
     """Labels, annotations and spec fields that pods need for their scheduler."""
 
@@ -169,6 +181,8 @@ class SchedulerBackend(ABC):
     inspects_crd: bool = False
     """Whether only some versions of the scheduler are supported, recognized by the CRD of `gang_object_kind`.
     Then the core watches that CRD and passes it to `crd_problem`."""
+    tries_fallbacks: bool = False
+    """Whether `topologyConstraint.fallbacks` are tried: only where the operator itself places the gangs."""
     topology_kind: ForeignKind | None = None
     """The kind of the scheduler's own topology object, which the core watches; None if it has none. With a
     kind, `sync_topology` and `check_topology_drift` are required."""
@@ -195,6 +209,10 @@ class SchedulerBackend(ABC):
         """Why such an object cannot be used, or that it is missing (`found` is None); empty, the default, if
         it can be used."""
         return ""
+
+    def places(self, request: PlacementRequest) -> bool:
+        """Whether the operator chooses the nodes of a gang for this scheduler; by default it does not."""
+        return False
 
     def gang_object_name(self, request: GangRequest) -> str:
         """The name of the object of a gang; by default that of the gang. Raises `UnsupportedGang`."""

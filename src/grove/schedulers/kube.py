@@ -13,6 +13,11 @@ from collections.abc import Iterable, Iterator
 from textwrap import shorten
 
 from grove import timing
+from grove.api.configuration.default_scheduler import (
+    DefaultSchedulerConfig,
+    PlacementMode,
+    PlacementSettings,
+)
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
@@ -21,6 +26,7 @@ from grove.schedulers import podgang
 from grove.schedulers.backend import (
     Body,
     GangRequest,
+    PlacementRequest,
     PodAdditions,
     SchedulerBackend,
     SchedulerObject,
@@ -48,15 +54,33 @@ _FROM_EARLIER_VERSION = (
 
 
 class Kube(SchedulerBackend):
-    """The backend. `pod_groups`: create a PodGroup of this version for each gang; None: create none."""
+    """The backend. `pod_groups`: create a PodGroup of this version for each gang; None: create none.
+    `placement`: which gangs the operator chooses nodes for, and how; None: for none."""
 
     name = NAME
 
-    def __init__(self, pod_groups: PodGroups | None = None) -> None:
+    def __init__(
+        self, pod_groups: PodGroups | None = None, placement: PlacementSettings | None = None
+    ) -> None:
+        self.placement = placement or DefaultSchedulerConfig(placement=PlacementMode.OFF).placement_settings
+        self.tries_fallbacks = self.placement.enabled
         self._groups = pod_groups
         self.minimum_first = pod_groups is not None
         self.gates_hold_group = pod_groups is not None and pod_groups.gates_hold_group
         self.gang_object_kind = pod_groups.kind if pod_groups else None
+
+    def places(self, request: PlacementRequest) -> bool:
+        """Gangs of several pods, by the setting; single pods only where that decides on their node."""
+        if not self.placement.enabled:
+            return False
+        spec = request.gang["spec"]
+        parts = (spec, *spec.get("topologyConstraintGroupConfigs", ()), *spec["podgroups"])
+        required = any(podgang.pack_key(part, "required") for part in parts)
+        preferred = any(podgang.pack_key(part, "preferred") for part in parts)
+        if request.pods == 1:
+            return required or request.in_fabric or request.follows_base
+        constrained = required or preferred or request.in_fabric
+        return constrained or self.placement.mode is PlacementMode.ALL
 
     def gang_object_name(self, request: GangRequest) -> str:
         if self._groups is None or not podgang.minimum(request.gang):
@@ -93,8 +117,9 @@ class Kube(SchedulerBackend):
         return f"{_FROM_EARLIER_VERSION} ({shorten(list_error, timing.SCHEDULER_MESSAGE_LENGTH)})"
 
     def pod_additions(self, gang: Body, clique: str, name: str) -> PodAdditions:
-        """The group of a pod, and its preferred topology constraints as affinity."""
-        near = tuple(_preferred_terms(gang, clique))
+        """The group of a pod, and its preferred topology constraints as affinity, unless the operator
+        places the gang."""
+        near = () if self.placement.enabled else tuple(_preferred_terms(gang, clique))
         if self._groups is None or not name:
             return PodAdditions(preferred_affinity=near)
         spec = {"schedulingGroup": {"podGroupName": name}, **self._groups.pod_fields(gang)}
@@ -131,12 +156,15 @@ class Kube(SchedulerBackend):
         )
 
     def unsupported_constraints(self, scheduling_spec: SchedulingSpec) -> Iterator[str]:
-        """Required constraints, except a single one that applies to all pods of a gang."""
+        """None if the operator places the gangs; otherwise required constraints, except with PodGroups a
+        single one that applies to all pods of a gang."""
+        if self.placement.enabled:
+            return
         required = [owner for owner, each in podgang.constraints(scheduling_spec.template) if each.required]
         if required and self._groups is None:
             yield (
                 f"{NAME} cannot keep required topology constraints ({', '.join(required)}): set "
-                "gangScheduling in its profile, use pack.preferred, or another scheduler"
+                "placement or gangScheduling in its profile, use pack.preferred, or another scheduler"
             )
         elif len(required) > 1 or any(
             owner not in _gang_wide_constraints(scheduling_spec.template) for owner in required
@@ -160,10 +188,13 @@ def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
         yield podgang.clique_label(cliques[0].name)
 
 
-def with_gang_scheduling() -> Kube:
-    """The backend that creates PodGroups, with those of earlier versions of Kubernetes."""
-    backend = Kube(V1Beta1())
-    backend.older_versions = (Kube(V1Alpha2()),)
+def with_gang_scheduling(placement: PlacementSettings | None = None) -> Kube:
+    """The backend that creates PodGroups, with those of earlier versions of Kubernetes. Where the operator
+    places gangs, the groups have no topology key: the pods are pinned, and the scheduler never preempts for a
+    group with a key."""
+    keyed = placement is None or not placement.enabled
+    backend = Kube(V1Beta1(keyed=keyed), placement)
+    backend.older_versions = (Kube(V1Alpha2(keyed=keyed), placement),)
     return backend
 
 

@@ -35,6 +35,9 @@ class PodGroups(ABC):
     gates_hold_group: bool = False
     """Whether one gated pod keeps its whole group out of the scheduling queue."""
 
+    def __init__(self, *, keyed: bool = True) -> None:
+        self._keyed = keyed
+
     @abstractmethod
     def name(self, request: GangRequest) -> str:
         """The name of the group that the pods of a gang join."""
@@ -47,6 +50,13 @@ class PodGroups(ABC):
         """Fields of the pods, apart from the name of their group; none by default."""
         return {}
 
+    def _terms(self, gang: Body) -> Body:
+        """The minimum of a gang, and its topology key if groups have one."""
+        terms: Body = {"schedulingPolicy": {"gang": {"minCount": podgang.minimum(gang)}}}
+        if self._keyed and (key := topology_key(gang["spec"])):
+            terms["schedulingConstraints"] = {"topology": [{"key": key}]}
+        return terms
+
 
 class V1Alpha2(PodGroups):
     """Kubernetes 1.36, with the feature gates GenericWorkload and GangScheduling."""
@@ -55,10 +65,10 @@ class V1Alpha2(PodGroups):
     scheduled_condition = "PodGroupScheduled"
 
     def name(self, request: GangRequest) -> str:
-        return hashed_name(request.gang, _terms(request.gang))
+        return hashed_name(request.gang, self._terms(request.gang))
 
     def spec(self, request: GangRequest) -> Body | None:
-        return _terms(request.gang) if request.found is None else None
+        return self._terms(request.gang) if request.found is None else None
 
 
 class V1Beta1(PodGroups):
@@ -71,7 +81,7 @@ class V1Beta1(PodGroups):
     def name(self, request: GangRequest) -> str:
         """The name that living pods have if its group is missing, as after an upgrade of Kubernetes; else
         that of an existing group with the same immutable fields; else a new one."""
-        terms = _terms(request.gang)
+        terms = self._terms(request.gang)
         named = Counter(name for pod in request.pods if (name := group_of(pod)))
         missing = named.keys() - request.objects.keys()
         waiting = {group_of(pod) for pod in request.pods if not pod.spec.node_name} & missing
@@ -88,7 +98,7 @@ class V1Beta1(PodGroups):
 
     def spec(self, request: GangRequest) -> Body | None:
         """The minimum of an existing group is changed; a new group has all fields."""
-        terms = _terms(request.gang)
+        terms = self._terms(request.gang)
         if request.found is not None:
             return {**request.found.spec, "schedulingPolicy": terms["schedulingPolicy"]}
         priority = priority_class(request.gang, request.scheduling_spec)
@@ -152,13 +162,6 @@ def _priority_of_pods(pod_spec: bytes) -> str:
 
 def _priority_fields(priority: str) -> Body:
     return {"priorityClassName": priority} if priority else {}
-
-
-def _terms(gang: Body) -> Body:
-    terms: Body = {"schedulingPolicy": {"gang": {"minCount": podgang.minimum(gang)}}}
-    if key := topology_key(gang["spec"]):
-        terms["schedulingConstraints"] = {"topology": [{"key": key}]}
-    return terms
 
 
 def _immutable_fields(spec: Mapping[str, Any]) -> tuple[Any, str]:

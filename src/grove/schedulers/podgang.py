@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grove.api.types.clustertopology import TopologyConstraint
 from grove.api.types.podcliqueset import PodCliqueSetTemplate
 from grove.api.types.podgang import PodGang
+from grove.api.types.topology_constraint import TopologyConstraint
 
 Body = dict[str, Any]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.default_scheduler import PlacementSettings
+from grove.api.configuration.loading import ConfigurationError, load_default_scheduler
 from grove.api.configuration.types import OnUnsupported, Scheduler
 from grove.schedulers import kai, kube, lpx, volcano
 from grove.schedulers.backend import ForeignKind, SchedulerBackend
@@ -19,7 +20,7 @@ from grove.schedulers.unavailable import UnavailableBackend
 
 ENTRY_POINTS = "grove.schedulers"
 Factory = Callable[[Mapping[str, Any]], SchedulerBackend]
-"""Creates a backend from the `config` of its profile; raises ValueError if that is invalid."""
+"""Creates a backend from the `config` of its profile; raises ConfigurationError if that is invalid."""
 
 
 class SchedulerBackends(Struct, frozen=True):
@@ -33,6 +34,12 @@ class SchedulerBackends(Struct, frozen=True):
     def of(self, scheduler: str) -> SchedulerBackend | None:
         """The backend of a `schedulerName`, the default one for an empty name; None if it is not in use."""
         return self.by_name.get(scheduler or self.default_name)
+
+    @property
+    def placement(self) -> PlacementSettings | None:
+        """How the operator places gangs; None if it places none."""
+        settings = (each.placement for each in self.by_name.values() if isinstance(each, kube.Kube))
+        return next((each for each in settings if each.enabled), None)
 
     @property
     def gang_object_kinds(self) -> tuple[ForeignKind, ...]:
@@ -73,8 +80,8 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
         try:
             backend = factory(profile.config)
         except Exception as error:
-            if profile.name in _BUILT_IN:
-                problems.append(f"{place}.config: {error}")
+            if profile.name in _BUILT_IN and isinstance(error, ConfigurationError):
+                problems += (f"{place}.config.{problem}" for problem in error.problems)
                 continue
             backend = UnavailableBackend(profile.name, f"{type(error).__name__}: {error}")
         if not isinstance(backend, SchedulerBackend):
@@ -94,10 +101,10 @@ def _no_subclass(backend: object) -> str:
 
 
 def _kube(config: Mapping[str, Any]) -> SchedulerBackend:
-    chosen = config.get("gangScheduling", False)
-    if not isinstance(chosen, bool):
-        raise ValueError(f"gangScheduling must be true or false, not {chosen!r}")  # noqa: TRY004 - a value of the configuration file
-    return kube.with_gang_scheduling() if chosen else kube.Kube()
+    read = load_default_scheduler(config)
+    if read.gang_scheduling:
+        return kube.with_gang_scheduling(read.placement_settings)
+    return kube.Kube(placement=read.placement_settings)
 
 
 _BUILT_IN: Mapping[str, Factory] = {

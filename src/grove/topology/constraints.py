@@ -12,8 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from grove.api.types.clustertopology import ClusterTopologySpec, TopologyConstraint
+from grove.api.types.clustertopology import ClusterTopologySpec
 from grove.api.types.podcliqueset import PodCliqueSetTemplate
+from grove.api.types.topology_constraint import TopologyConstraint
 
 Body = dict[str, Any]
 
@@ -41,7 +42,7 @@ def read(name: str, spec: ClusterTopologySpec | None) -> ResolvedTopology:
 
 def all_constraints(template: PodCliqueSetTemplate) -> Iterator[TopologyConstraint]:
     """All constraints of a set: its own, those of its groups, those of its cliques."""
-    found = [template.topology_constraint]
+    found: list[TopologyConstraint | None] = [template.topology_constraint]
     found += [group.topology_constraint for group in template.pod_clique_scaling_groups]
     found += [clique.topology_constraint for clique in template.cliques]
     return (constraint for constraint in found if constraint is not None)

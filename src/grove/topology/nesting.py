@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from grove.api.types.clustertopology import TopologyConstraint
 from grove.api.types.podcliqueset import PodCliqueSetTemplate
+from grove.api.types.topology_constraint import TopologyConstraint
 
 _Part = tuple[str, TopologyConstraint]
 

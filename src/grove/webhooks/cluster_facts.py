@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -31,6 +32,7 @@ from grove.rules.model import Facts, ParentSet, TopologyUser
 from grove.schedulers.backend import ClusterLookup
 from grove.topology.constraints import domains as constrained
 from grove.topology.constraints import topology_name_of
+from grove.topology.fallbacks import attempts
 from grove.topology.nesting import nestings
 
 T = TypeVar("T")
@@ -151,15 +153,8 @@ class ClusterFacts:
         caches are good enough."""
         if not self.static_facts.topology_aware:
             return self.static_facts
-        named = ((found, found.spec.template) for found in self._caches.sets)
         users = tuple(
-            TopologyUser(
-                f"{found.metadata.namespace}/{found.metadata.name}",
-                constrained(template),
-                tuple(nestings(template)),
-            )
-            for found, template in named
-            if topology_name_of(template) == name
+            user for found in self._caches.sets if (user := _topology_user(found, name)) is not None
         )
         kinds = (self._caches.topologies, self._caches.topology_bindings)
         others = (cache.get("", name) for cache in kinds if cache.resource.plural != kind)
@@ -201,6 +196,18 @@ class ClusterFacts:
         self, cache: Cache[ClusterTopology] | Cache[ClusterTopologyBinding], name: str
     ) -> Callable[[], Awaitable[ClusterTopology | ClusterTopologyBinding]]:
         return lambda: self._client.get(cache.resource, name, as_type=cache.as_type)
+
+
+def _topology_user(workload: PodCliqueSet, topology: str) -> TopologyUser | None:
+    """The set with what it asks of a topology, in its constraints and its fallbacks; None if nothing."""
+    named = [each for each in attempts(workload.spec.template) if topology_name_of(each) == topology]
+    if not named:
+        return None
+    return TopologyUser(
+        f"{workload.metadata.namespace}/{workload.metadata.name}",
+        frozenset().union(*map(constrained, named)),
+        tuple(dict.fromkeys(chain.from_iterable(map(nestings, named)))),
+    )
 
 
 async def _read(what: str, read: Callable[[], Awaitable[T]]) -> T | None:

@@ -185,7 +185,12 @@ def test_unknown_keys_are_found_at_every_depth():
     document = {
         "logLevl": "debug",
         "server": {"metrics": {"prot": 1, "port": 2}},
-        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"external": 1}, "nmae": "x"}]},
+        "scheduler": {
+            "profiles": [
+                {"name": "external", "config": {"queue": 1}, "nmae": "x"},
+                {"name": "default-scheduler", "config": {"placment": "All", "schedulerLease": {"nme": "x"}}},
+            ]
+        },
         "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
         "leaderElection": None,
     }
@@ -193,6 +198,8 @@ def test_unknown_keys_are_found_at_every_depth():
         "logLevl",
         "server.metrics.prot",
         "scheduler.profiles[0].nmae",
+        "scheduler.profiles[1].config.placment",
+        "scheduler.profiles[1].config.schedulerLease.nme",
     ]
     assert list(loading.unknown_keys(None)) == []
     empty = {"limts": None, "server": {"webhoks": None}}

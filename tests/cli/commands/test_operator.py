@@ -65,7 +65,7 @@ def test_unknown_schedulers_are_configuration_errors(tmp_path, capsys):
     assert operator(config=path) == 2
     unknown, malformed = capsys.readouterr().err.splitlines()
     assert unknown.startswith(f"grove: {path}: scheduler.profiles[0].name: no scheduler backend unknown: ")
-    assert malformed.endswith("scheduler.profiles[1].config: gangScheduling must be true or false, not 1")
+    assert malformed.endswith("scheduler.profiles[1].config.gangScheduling: must be true or false, not 1")
 
 
 def test_missing_configuration_file(tmp_path, capsys):

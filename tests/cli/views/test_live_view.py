@@ -6,8 +6,9 @@ import io
 
 from rich.console import Console
 
-from grove.cli.commands.demo import NAME, SCALED_REPLICAS, workload
+from grove.cli.commands.demo import SCALED_REPLICAS, SHAPE, TRAINING, manifest, workload
 from grove.cli.views.live_view import changes, live_frame, summary
+from grove.local.cluster.cluster_shape import parse_shape
 from tests.cli.views.builders import a_simulator, view
 from tests.plan.builders import read_set
 from tests.plan.simulator import actors
@@ -54,20 +55,20 @@ def test_summary_counts_pod_states():
     assert summary(view(a_simulator(running=False))) == "5 pods: 1 gated, 4 unscheduled"
 
 
-def test_demo_workload_fits_its_cluster_twice():
-    """The demo after the scale-out, and with a second replica after scaling in again."""
-    body = workload()
-    found = read_set(body)
-    assert found.metadata.name == NAME
-    members = {
-        group.name: (group.replicas, group.clique_names)
-        for group in found.spec.template.pod_clique_scaling_groups
+def test_demo_fits_its_cluster_except_one_gang():
+    """The demo after the scale-out, and two gangs of the second set in whole racks."""
+    shape = parse_shape(SHAPE)
+    template = read_set(workload()).spec.template
+    counts = {clique.name: clique.spec.replicas for clique in template.cliques}
+    replicas = {group.name: group.replicas for group in template.pod_clique_scaling_groups}
+    replicas["decode"] = SCALED_REPLICAS
+    hosts = {
+        group.name: sum(counts[name] for name in group.clique_names)
+        for group in template.pod_clique_scaling_groups
     }
-    counts = {clique.name: clique.spec.replicas for clique in found.spec.template.cliques}
-
-    def nodes(decode: int) -> int:
-        prefill = members["prefill"][0] * sum(counts[name] for name in members["prefill"][1])
-        return prefill + decode * sum(counts[name] for name in members["decode"][1])
-
-    assert nodes(decode=SCALED_REPLICAS) <= 16
-    assert 2 * nodes(decode=1) <= 16
+    assert sum(hosts.values()) <= shape.hosts, "the base gang"
+    used = sum(hosts[name] * count for name, count in replicas.items())
+    assert shape.hosts < used <= shape.hosts * shape.racks, "all of it in one block"
+    second = read_set(manifest(TRAINING)).spec
+    assert second.template.cliques[0].spec.replicas == shape.hosts
+    assert second.replicas == (shape.blocks - 1) * shape.racks + 1

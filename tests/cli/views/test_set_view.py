@@ -25,6 +25,7 @@ from grove.cli.views.set_view import (
 from tests.cli.views.builders import a_simulator, found, set_status, view
 from tests.plan.builders import Body
 from tests.plan.simulator import actors
+from tests.plan.simulator.simulator import Simulator
 from tests.shared import ROOT
 
 
@@ -46,6 +47,50 @@ def test_view_of_complete_set():
         "demo-0-model-0-leader",
         "demo-0-model-1-leader",
     ]
+
+
+def with_status(sim: Simulator, gang: str, status: Body) -> SetView:
+    sim.api.patch("PodGang", gang, {"status": status}, status=True)
+    return view(sim)
+
+
+def scheduled(reason: str, message: str, status: str = "False") -> Body:
+    condition = {"type": "Scheduled", "status": status, "reason": reason, "message": message}
+    return {"conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        (
+            scheduled("PodGroupsNotScheduled", "Too few pods; no place now: a; b"),
+            "no place now: a; b",
+        ),
+        (scheduled("PodGroupsNotScheduled", "Too few pods"), ""),
+        (scheduled("OneMemberPodPerNode", "one pod a node; add nodes"), "one pod a node; add nodes"),
+        (scheduled("AllPodGroupsScheduled", "Every clique; has pods", "True"), ""),
+    ],
+)
+def test_gang_view_says_why_the_gang_waits(condition: Body, why: str):
+    seen = with_status(a_simulator(), "demo-0", condition)
+    assert [gang.why for gang in seen.gangs] == [why, ""]
+
+
+def test_gang_view_has_the_domains_of_its_status():
+    unit = {"name": "demo-0", "topologyKey": "example.com/rack", "domain": "r1"}
+    seen = with_status(a_simulator(), "demo-0", {"placement": {"units": [unit]}})
+    assert [gang.domains for gang in seen.gangs] == [{"demo-0": "rack r1"}, {}]
+
+
+def test_set_is_settled_when_gangs_run_or_say_why_they_wait():
+    sim = a_simulator()
+    assert view(sim).settled
+    assert not with_status(sim, "demo-0-model-0", {"phase": "Pending"}).settled
+    waits = scheduled("PodGroupsNotScheduled", "Too few pods; no place now")
+    assert not with_status(sim, "demo-0-model-0", waits).settled, "available, and does not run"
+    set_status(sim, {"availableReplicas": 0})
+    assert view(sim).settled
+    assert not view(a_simulator(running=False)).settled
 
 
 def test_terminating_pod_is_shown_and_not_counted():

@@ -73,6 +73,37 @@ def test_tree_without_pods_while_starting():
     ]
 
 
+def placed(view_: SetView) -> SetView:
+    """The view with a waiting base gang, and a placed scaled gang."""
+    (replica,) = view_.members
+    base, scaled = replica.gangs
+    base = replace(base, why="no place\nnow", domains={"demo-0": "block b0", "demo-0-model-0": "rack r1"})
+    scaled = replace(scaled, domains={scaled.name: "rack r2"})
+    return replace(view_, members=(replace(replica, gangs=(base, scaled)),))
+
+
+def test_tree_shows_domains_and_why_a_gang_waits():
+    assert printed(placed(view(a_simulator())), pods=False) == [
+        "demo  1/1 available",
+        "└─ replica 0  Running, gang demo-0, block b0",
+        "   ├─ waiting  no place now",
+        "   ├─ demo-0-router  3/3 ready, 2 needed",
+        "   └─ demo-0-model  2/2 available, 1 needed",
+        "      ├─ replica 0  Running, gang demo-0, rack r1",
+        "      │  └─ demo-0-model-0-leader  1/1 ready",
+        "      └─ replica 1  Running, gang demo-0-model-0, rack r2",
+        "         └─ demo-0-model-1-leader  1/1 ready",
+    ]
+
+
+def test_scaled_gang_that_waits_has_its_reason():
+    seen = view(a_simulator())
+    (replica,) = seen.members
+    base, scaled = replica.gangs
+    waits = replace(replica, gangs=(base, replace(scaled, why="no place now")))
+    assert "         ├─ waiting  no place now" in printed(replace(seen, members=(waits,)))
+
+
 def test_errors_are_last_and_one_line_each():
     sim = a_simulator()
     error = {"code": "E", "description": "no quota:\n  8 GPUs", "observedAt": "2026-01-01T00:00:00Z"}

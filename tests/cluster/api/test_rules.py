@@ -23,6 +23,7 @@ from tests.cluster.api.objects import (
 PACK_OR_DOMAIN = "topologyConstraint must specify pack or deprecated packDomain"
 NOT_BOTH = "must not set both pack.required and deprecated packDomain"
 ONE_OF = "pack must specify at least one of required or preferred"
+NAMED_FALLBACK = "a fallback must specify topologyName or packDomain"
 ENOUGH = "replicas must be 0 or at least minAvailable"
 ONE_DOMAIN = "domain must be unique across all levels"
 ONE_KEY = "key must be unique across all levels"
@@ -52,6 +53,9 @@ ACCEPTED = {
     "group packs by packDomain, on create": on_group(packDomain="rack"),
     "set packs": on_set(topologyName="h100", pack={"required": "zone"}),
     "set packs by packDomain, on create": on_set(topologyName="h100", packDomain="zone"),
+    "set with eight fallbacks": on_set(
+        topologyName="h100", packDomain="rack", fallbacks=[{"topologyName": f"t{n}"} for n in range(8)]
+    ),
     "set names the topology of a clique": on_set(
         {"cliques": [clique_template(topologyConstraint={"packDomain": "rack"})]}, topologyName="h100"
     ),
@@ -90,6 +94,20 @@ REJECTED = {
     "clique packs into nothing": (on_clique(pack={}), ONE_OF),
     "group packs into nothing": (on_group(pack={}), ONE_OF),
     "set packs into nothing": (on_set(pack={}), ONE_OF),
+    "fallback to nothing": (
+        on_set(topologyName="h100", packDomain="rack", fallbacks=[{"after": "5s"}]),
+        NAMED_FALLBACK,
+    ),
+    "nine fallbacks": (
+        on_set(
+            topologyName="h100", packDomain="rack", fallbacks=[{"topologyName": f"t{n}"} for n in range(9)]
+        ),
+        "must have at most 8 items",
+    ),
+    "fallback to a domain with an upper case letter": (
+        on_set(topologyName="h100", packDomain="rack", fallbacks=[{"packDomain": "Zone"}]),
+        "should match '^[a-z][a-z0-9-]*$'",
+    ),
     "domain with an upper case letter": (on_clique(packDomain="Rack"), "should match '^[a-z][a-z0-9-]*$'"),
     "clique below its minimum": (pod_clique(replicas=1, minAvailable=2), ENOUGH),
     "group below its minimum": (group(replicas=1, minAvailable=2), ENOUGH),
@@ -155,7 +173,7 @@ def test_each_rule_has_a_rejected_case():
         for definition in crd.all_definitions()
         for rule in _rules(definition["spec"]["versions"])
     }
-    assert rules == {PACK_OR_DOMAIN, NOT_BOTH, ONE_OF, ENOUGH, ONE_DOMAIN, ONE_KEY}
+    assert rules == {PACK_OR_DOMAIN, NOT_BOTH, ONE_OF, NAMED_FALLBACK, ENOUGH, ONE_DOMAIN, ONE_KEY}
     assert rules <= {why for _, why in REJECTED.values()}
 
 

@@ -12,7 +12,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS, ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
 from grove.kube.errors import Forbidden
 from grove.local.cluster.lifecycle import LocalCluster
-from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, Account, account
+from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, Account, account, operator_account_of
 from tests.shared import ROOT
 
 pytestmark = pytest.mark.cluster
@@ -84,6 +84,21 @@ async def test_account_has_only_documented_permissions(
     if where == NAMESPACE:
         expected |= documented("In its own namespace")
     assert beyond == expected
+
+
+PLACING: dict[str, Any] = {
+    "config.scheduler.profiles": [{"name": "default-scheduler", "config": {"placement": "All"}}]
+}
+
+
+async def test_placement_adds_only_documented_permissions(
+    cluster: LocalCluster, operator_account: Account
+) -> None:
+    placing = await operator_account_of(cluster, PLACING, "placing")
+    where = "kube-system"  # of the scheduler's Lease
+    async with Client(operator_account.config) as plain, Client(placing.config) as more:
+        added = await rights(more, where) - await rights(plain, where)
+    assert added == documented("To place gangs") - documented("Everywhere")
 
 
 DENIED = [

@@ -13,8 +13,10 @@ import pytest
 import yaml
 
 from grove.api.configuration import loading
+from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.api.configuration.types import CertProvisionMode, OperatorConfiguration
 from grove.dynamo.api import crd_definitions
+from grove.schedulers.registry import backends
 from tests.chart import CHART, NAMESPACE, Refused, hooked, one, render, run
 from tests.shared import ROOT
 
@@ -24,15 +26,15 @@ Values = dict[str, Any]
 
 PERMANENT = Counter(
     {
-        "ClusterRole": 1,
-        "ClusterRoleBinding": 1,
+        "ClusterRole": 2,
+        "ClusterRoleBinding": 2,
         "ConfigMap": 1,
         "Deployment": 1,
         "MutatingWebhookConfiguration": 1,
         "NetworkPolicy": 1,
         "PodDisruptionBudget": 1,
-        "Role": 2,
-        "RoleBinding": 2,
+        "Role": 3,
+        "RoleBinding": 3,
         "Service": 1,
         "ServiceAccount": 1,
         "ValidatingWebhookConfiguration": 2,
@@ -49,6 +51,8 @@ DYNAMO_MORE = {
     "MutatingWebhookConfiguration": 1,
     "ValidatingWebhookConfiguration": 1,
 }
+PROFILES = "config.scheduler.profiles"
+NOT_PLACING = {PROFILES: [{"name": "default-scheduler", "config": {"placement": "Off"}}]}
 MANUAL = {"config.server.webhooks.certProvisionMode": "manual"}
 
 
@@ -79,7 +83,7 @@ def test_default_values_render_expected_objects() -> None:
         (MANUAL, GRANT),
         (
             {"rbac.create": False},
-            {"ClusterRole": -1, "ClusterRoleBinding": -1, "Role": -2, "RoleBinding": -2},
+            {"ClusterRole": -2, "ClusterRoleBinding": -2, "Role": -3, "RoleBinding": -3},
         ),
     ],
     ids=str,
@@ -132,7 +136,7 @@ PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
         ({"commonAnnotations.a": "b"}, "ConfigMap", "metadata.annotations.a", "b"),
         ({"serviceAccount.annotations.a": "b"}, "ServiceAccount", "metadata.annotations.a", "b"),
         ({"serviceAccount.name": "me"}, "Deployment", f"{POD}.serviceAccountName", "me"),
-        ({"serviceAccount.name": "me"}, "ClusterRoleBinding", "subjects.0.name", "me"),
+        ({"serviceAccount.name": "me", **NOT_PLACING}, "ClusterRoleBinding", "subjects.0.name", "me"),
         ({"podLabels.a": "b"}, "Deployment", "spec.template.metadata.labels.a", "b"),
         ({"podAnnotations.a": "b"}, "Deployment", "spec.template.metadata.annotations.a", "b"),
         ({"podSecurityContext.runAsUser": 7}, "Deployment", f"{POD}.securityContext.runAsUser", 7),
@@ -222,6 +226,73 @@ def resources(given: Values) -> set[str]:
     return {resource for rule in role["rules"] for resource in rule["resources"]}
 
 
+def placing(**config: object) -> Values:
+    return {PROFILES: [{"name": "default-scheduler", "config": config}]}
+
+
+PLACEMENT_ROLE = "grove:system:grove-operator-placement"
+LEASE_ROLE = "grove:system:grove-operator-scheduler-lease"
+
+
+@pytest.mark.parametrize("mode", PlacementMode)
+def test_placement_grants_its_own_roles_unless_off(mode: PlacementMode) -> None:
+    rendered = render(placing(placement=mode))
+    roles = {each["metadata"]["name"] for each in rendered if each["kind"] in ("ClusterRole", "Role")}
+    expected = set() if mode is PlacementMode.OFF else {PLACEMENT_ROLE, LEASE_ROLE}
+    assert roles & {PLACEMENT_ROLE, LEASE_ROLE} == expected
+    core = one(rendered, "ClusterRole", "grove:system:grove-operator")
+    assert core == one(render(), "ClusterRole", "grove:system:grove-operator")
+
+
+@pytest.mark.parametrize("values", [{}, {PROFILES: []}, placing()], ids=str)
+def test_placement_of_chart_has_default_of_operator(values: Values) -> None:
+    granted = any(each["metadata"]["name"] == PLACEMENT_ROLE for each in render(values))
+    assert granted is DefaultSchedulerConfig().placement_settings.enabled
+
+
+def test_placement_role_has_only_needed_permissions() -> None:
+    role = one(render(placing(placement="All")), "ClusterRole", PLACEMENT_ROLE)
+    rights = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
+    assert rights.pop("pods/status") == ["patch"]
+    assert sorted(rights) == [
+        "deviceclasses",
+        "limitranges",
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "priorityclasses",
+        "resourcequotas",
+        "resourceslices",
+        "runtimeclasses",
+    ]
+    assert all(verbs == ["get", "list", "watch"] for verbs in rights.values())
+
+
+@pytest.mark.parametrize(
+    ("lease", "namespace", "name"),
+    [({}, "kube-system", "kube-scheduler"), ({"namespace": "a", "name": "b"}, "a", "b")],
+)
+def test_placement_reads_only_lease_of_scheduler(lease: Values, namespace: str, name: str) -> None:
+    rendered = render(placing(placement="All", schedulerLease=lease))
+    role = one(rendered, "Role", LEASE_ROLE)
+    (rule,) = role["rules"]
+    assert (rule["resources"], rule["resourceNames"]) == (["leases"], [name])
+    assert rule["verbs"] == ["get", "list", "watch"]
+    binding = one(rendered, "RoleBinding", LEASE_ROLE)
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == namespace
+
+
+def test_off_in_a_values_file_disables_placement(tmp_path: Path) -> None:
+    """Helm reads it as false."""
+    file = tmp_path / "values.yaml"
+    file.write_text("config: {scheduler: {profiles: [{name: default-scheduler, config: {placement: Off}}]}}")
+    objects = list(yaml.safe_load_all(run("template", "grove", CHART, "--values", file)))
+    assert PLACEMENT_ROLE not in {each["metadata"]["name"] for each in objects if each}
+    written = yaml.safe_load(one([each for each in objects if each], "ConfigMap")["data"]["config.yaml"])
+    assert written["scheduler"]["profiles"][0]["config"] == {"placement": False}
+    assert not backends(loading.load(written).scheduler).of("").placement.enabled
+
+
 def test_fabric_rbac_follows_configured_providers() -> None:
     assert "computedomains" in resources({})
     assert "computedomains" in resources({"config.network.autoMNNVLEnabled": True})
@@ -298,6 +369,9 @@ def test_changed_configuration_rolls_the_operator() -> None:
         ({"image.digest": "latest"}, "'/image/digest'"),
         ({"service.name": "other"}, "'/service/name'"),
         ({"config.scheduler.profiles": [{}]}, "'/config/scheduler/profiles/0'"),
+        (placing(placment="All"), "'/config/scheduler/profiles/0/config': additional properties 'placment'"),
+        (placing(placement="Some"), "'/config/scheduler/profiles/0/config/placement'"),
+        (placing(schedulerLease={"name": ""}), "'/config/scheduler/profiles/0/config/schedulerLease/name'"),
     ],
     ids=str,
 )

@@ -59,7 +59,7 @@ async def define(client: Client) -> None:
 
 
 @asynccontextmanager
-async def running(*reflectors: Reflector[object]) -> AsyncIterator[None]:
+async def running(*reflectors: Reflector[object, object]) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
     try:
         yield

@@ -18,6 +18,7 @@ from grove.local.cluster.operator_process import operator_of
 from grove.local.state_dir import StateDir
 from tests.terminal import GROVE, on_terminal
 
+KINDS = "pcs,pclq,pcsg,pg,pods,clustertopologies"
 ORDER = (
     "prefill-0-prefill-leader",
     "prefill-0-prefill-worker",
@@ -53,9 +54,23 @@ def test_demo_runs_twice_and_its_commands_work(state: StateDir) -> None:
     moments = [moment for one in ORDER for moment in _ready(state, f"demo-0-{one}")]
     assert moments == sorted(moments), "each clique starts when the one before it is ready"
 
+    found = _racks(first)
+    assert {gang: rack for gang, rack in found.items() if gang.startswith("demo-")} == {
+        "demo-0": "z0-b0-r0",
+        "demo-0-prefill-0": "z0-b0-r0",
+        "demo-0-decode-0": "z0-b0-r1",
+        "demo-0-decode-1": "z0-b0-r1",
+    }
+    training = {f"training-{replica}" for replica in range(3)}
+    assert {found[gang] for gang in training & found.keys()} == {"z0-b1-r0", "z0-b1-r1"}
+    (waits,) = training - found.keys()
+    assert _nodes_of(state, waits) == {""}
+    assert "needs 64 nvidia.com/gpu, 32 free" in first.rpartition(f"Pending, gang {waits}\n")[2]
+    assert max(map(len, _drawing(first))) <= 80
+
     code, again = on_terminal("demo", "--state-dir", str(state.root), columns=40)
     assert code == 0, again
-    assert "deleting the workload of the previous demo" in again
+    assert "deleting the workloads of the previous demo" in again
     assert "demo  1/1 available" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again)
     assert "make down" not in again, "it would delete another cluster"
 
@@ -69,6 +84,32 @@ def test_demo_runs_twice_and_its_commands_work(state: StateDir) -> None:
     assert tried.returncode == 0, tried.stderr
     assert "podcliqueset.grove.io/demo scaled" in tried.stdout
     assert not state.root.exists()
+
+
+def _drawing(output: str) -> list[str]:
+    """The racks and the list of gangs."""
+    return output.partition("\neach gang is in one rack")[2].partition("\nnext commands")[0].splitlines()[1:]
+
+
+def _racks(output: str) -> dict[str, str]:
+    """The rack of each gang that is in one, as drawn."""
+    letters = re.findall(r"^  ([A-Z])  (\S+)  .* in rack (\S+)$", output, re.MULTILINE)
+    drawn: dict[str, set[str]] = {}
+    rack = ""
+    for line in _drawing(output):
+        if line.startswith("rack "):
+            rack = line.split()[1]
+        elif line.startswith("  │"):
+            for letter in re.findall(r"[A-Z]", line):
+                drawn.setdefault(letter, set()).add(rack)
+    assert {letter: {name} for letter, _, name in letters} == drawn
+    return {gang: name for _, gang, name in letters}
+
+
+def _nodes_of(state: StateDir, gang: str) -> set[str]:
+    chosen = ("get", "pods", "-l", f"grove.io/podgang={gang}", "-o", "json")
+    pods = json.loads(run("kubectl", "--state-dir", str(state.root), *chosen))["items"]
+    return {pod["spec"].get("nodeName", "") for pod in pods}
 
 
 def _ready(state: StateDir, clique: str) -> tuple[str, str]:
@@ -110,7 +151,7 @@ def test_interrupted_demo_keeps_existing_cluster(state: StateDir) -> None:
     assert interrupted(state, "gang demo-0: Pending").strip() == "grove: interrupted"
     assert len(running(state)) >= 5
     assert operator_of(state) is None
-    left = run("kubectl", "--state-dir", str(state.root), "get", "pcs,pclq,pcsg,pg,pods", "-A", "-o", "name")
+    left = run("kubectl", "--state-dir", str(state.root), "get", KINDS, "-A", "-o", "name")
     assert left == ""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from grove.api.naming.well_known import GANG_GATE
 from grove.local.cluster.lifecycle import down
 from grove.local.state_dir import StateDir
 from tests.clusters import one_at_a_time
@@ -36,7 +37,7 @@ def left(home: Path) -> list[Path]:
 def test_all_readme_commands_are_run_here() -> None:
     typed = {*TWO, *ASIDE, *CLUSTER, *block(section("README.md", "Try the operator"))}
     assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator"} == typed
-    assert "grove operator 2> operator.log &" in typed
+    assert "grove operator --config docs/examples/racks-operator.yaml 2> operator.log &" in typed
 
 
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="make has an environment of its own")
@@ -87,6 +88,36 @@ def test_topology_page(home: Path) -> None:
         assert len({racks[node] for pod, node in pods.items() if pod.startswith(replica)}) == 1
     assert '{"domain":"rack","labelledNodes":16,"values":2}' in output
     assert "podcliqueset.grove.io/packed condition met" in output
+    assert left(home) == []
+
+
+def test_placement_page(home: Path) -> None:
+    """The commands that explain why a gang waits run while one does."""
+    commands = block(section("docs/placement.md", "Try it"))
+    looks = [
+        re.sub("^kubectl", "grove kubectl", look.replace("chat", "whole"))
+        for look in block(section("docs/placement.md", "Why does my gang wait?"))
+    ]
+    at = commands.index("grove kubectl delete pcs/packed")
+    output = run_commands([*commands[:at], *looks, *commands[at:]], home).stdout
+
+    packed = re.findall(r"^packed-\d-worker-\S+ +(\S+-r\d)-h\d +map\[(.*)\]$", output, re.MULTILINE)
+    assert len(packed) == 8
+    assert {rack for rack, _ in packed} == {packed[0][0]}, "one rack is kept whole"
+    assert all(f"topology.kubernetes.io/rack:{rack}" in pins.split() for rack, pins in packed)
+    assert '{"packed-0-worker":{"topology.kubernetes.io/block":"z0-b0",' in output
+
+    whole = re.findall(r"^(whole-\d)-worker-\S+ +(\S+) +(\S+)$", output, re.MULTILINE)
+    gated = {gang for gang, node, gate in whole if (node, gate) == ("<none>", GANG_GATE)}
+    running = {gang for gang, node, gate in whole if node.startswith("z0-b0-") and gate == "<none>"}
+    assert len(whole) == 16
+    assert len(gated) == len(running) == 1
+    assert gated.isdisjoint(running)
+    (waits,) = gated
+    assert re.search(
+        rf"^{waits} +Pending +.*no place now: .*needs 64 nvidia.com/gpu, 32 free", output, re.MULTILINE
+    )
+    assert "─ waiting  no place now: " in output
     assert left(home) == []
 
 

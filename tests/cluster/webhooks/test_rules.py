@@ -37,6 +37,7 @@ from tests.rules.builders import FACTS, bare, changed, clique, workload
 from tests.rules.messages import ON_KAI, VOLCANO, T
 from tests.rules.podcliqueset import (
     test_create,
+    test_fallbacks,
     test_group_rules,
     test_set_rules,
     test_topology_constraints,
@@ -59,7 +60,7 @@ SWITCHES = {
 }
 SET_RULES = test_set_rules.METADATA + test_set_rules.SET + test_set_rules.CLIQUES + test_set_rules.ORDER
 PART_RULES = test_group_rules.SCHEDULERS + test_group_rules.GROUPS + test_group_rules.SHARING
-REFUSED = SET_RULES + PART_RULES + test_topology_constraints.REFUSED
+REFUSED = SET_RULES + PART_RULES + test_topology_constraints.REFUSED + test_fallbacks.REFUSED
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

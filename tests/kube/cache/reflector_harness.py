@@ -68,9 +68,11 @@ SILENT = stream(stay=True)
 class ReflectorHarness:
     """A scripted server, a cache and its reflector; waits for contents of the cache and for requests."""
 
-    def __init__(self, server: ScriptedServer, cache: Cache[Object]) -> None:
+    def __init__(
+        self, server: ScriptedServer, cache: Cache[Object], reflector: Reflector[Object, Object]
+    ) -> None:
         self.server = server
-        self.cache = cache
+        self.cache, self.reflector = cache, reflector
         self.changed = asyncio.Event()
         cache.subscribe(lambda old, new: self.changed.set())
 
@@ -109,10 +111,10 @@ async def reflecting(
     async with serve() as server:
         server.script = [*script]
         async with Client(server.config(), retry=NO_RETRY) as client:
-            harness = ReflectorHarness(server, Cache(PODS, Object))
-            running = asyncio.create_task(
-                Reflector(client, harness.cache, backoff=FAST_BACKOFF, crd_watch=crd_waiter, **options).run()
-            )
+            cache = Cache(PODS, Object)
+            reflector = Reflector(client, cache, backoff=FAST_BACKOFF, crd_watch=crd_waiter, **options)
+            harness = ReflectorHarness(server, cache, reflector)
+            running = asyncio.create_task(reflector.run())
             try:
                 yield harness
             finally:

@@ -150,6 +150,18 @@ async def test_rejected_watch_is_retried(fault: Answer, monkeypatch: pytest.Monk
         await harness.until_cached(a=5)
 
 
+async def test_problem_says_why_a_watch_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "SLOW_BACKOFF", FAST_BACKOFF)
+    forbidden = failure(403, "Forbidden")
+    async with reflecting(forbidden, SILENT) as harness:
+        await harness.until_requested(2)
+        assert "403 Forbidden" in harness.reflector.problem
+    recovered = stream(event("ADDED", "a", 5), bookmark(9, initial_end=True), stay=True)
+    async with reflecting(forbidden, recovered) as harness:
+        await harness.until_cached(a=5)
+        assert harness.reflector.problem == ""
+
+
 async def test_repeated_watch_failure_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "SLOW_BACKOFF", FAST_BACKOFF)
     forbidden, overload = failure(403, "Forbidden"), failure(503)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from grove.api.meta import ObjectMeta
 from grove.api.types.kubernetes_objects import Node, NodeStatus
+from grove.api.types.pod import PodCondition
 from grove.operator.caches.nodes import Nodes, node_projection
 from tests.fabrics.builders import BOTH
 
@@ -25,7 +27,7 @@ def node(version: int = 1, gpus: str = "8", **labels: str) -> Node:
         },
         "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]},
         "status": {
-            "allocatable": {"nvidia.com/gpu": gpus, "cpu": "64"},
+            "allocatable": {"nvidia.com/gpu": gpus, "cpu": "64", "hugepages-1Gi": "0"},
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
@@ -42,9 +44,50 @@ def test_only_required_parts_of_node_are_kept():
     assert fabric_only.status == NodeStatus({"nvidia.com/gpu": "8"})
 
 
-def test_projection_of_projected_node_is_equal():
-    project = node_projection(frozenset({"zone"}), NVIDIA)
+def test_placement_keeps_what_decides_where_pods_fit():
+    found = node_projection(frozenset({"zone"}), None, placement=True)(node())
+    assert found.metadata.labels == {"zone": "z"}
+    assert found.spec == node().spec
+    assert found.status == NodeStatus({"nvidia.com/gpu": "8", "cpu": "64"}, (PodCondition("Ready", "True"),))
+
+
+@pytest.mark.parametrize("placement", [False, True])
+def test_projection_of_projected_node_is_equal(placement):
+    project = node_projection(frozenset({"zone"}), NVIDIA, placement=placement)
     assert project(project(node())) == project(node())
+
+
+def test_listeners_get_the_names_of_changed_nodes():
+    nodes, names = Nodes(placement=True), []
+    nodes.subscribe_names(names.append)
+    nodes.require({"zone"})
+    listing = nodes._new_list()
+    listing.cache.replace([node()], "1")
+    assert (nodes.get("n"), nodes.keys, names) == (None, frozenset(), [])
+    nodes._use(listing)
+    assert nodes.get("n") is not None
+    assert (nodes.get("other"), nodes.keys, names) == (None, {"zone"}, ["n"])
+    for kind, changed, seen in [
+        ("MODIFIED", node(2, rack="q"), []),
+        ("MODIFIED", node(3, zone="y"), ["n"]),
+        ("MODIFIED", node(4, zone="y", gpus="4"), ["n"]),
+        ("DELETED", node(5, zone="y", gpus="4"), ["n"]),
+    ]:
+        names.clear()
+        listing.cache.apply_event(kind, changed)
+        assert names == seen
+
+
+def test_new_list_names_nodes_of_both_lists():
+    nodes, names = Nodes(), []
+    nodes.require()
+    first, second = nodes._new_list(), nodes._new_list()
+    first.cache.replace([node()], "1")
+    nodes._use(first)
+    nodes.subscribe_names(names.append)
+    second.cache.replace([msgspec.structs.replace(node(), metadata=ObjectMeta("m"))], "1")
+    nodes._use(second)
+    assert sorted(names) == ["m", "n"]
 
 
 def test_listeners_are_called_for_the_part_that_they_read():

@@ -1,50 +1,76 @@
-"""The placement key: gangs are assigned once, in request order, and release their assignment."""
+"""What plans of replicas and the count of free slots read of placement: labels of nodes, and reservations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import msgspec
+from msgspec.structs import replace
 
-from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
+from grove.api.naming import well_known
+from grove.api.types.kubernetes_objects import NodeSpec
+from grove.api.types.pod import Pod
+from grove.operator.caches.cluster_pods import ClusterPods
+from grove.operator.caches.devices import Devices
+from grove.operator.caches.nodes import Nodes
 from grove.operator.keys import ReplicaKey
+from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.placement import PlacementState
-from grove.plan.placement import Assignment, GangName, NoAssigner
-from tests.plan.builders import a_set, read_set
+from grove.plan.placement.assignment import GangName, PodSlot, Waiting
+from grove.plan.placement.demand import Demand
+from grove.plan.placement.round import run_round
+from grove.plan.placement.state import GangState, RoundResult
+from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, pod
+from tests.plan.placement.gangs import GPU, demand, gated
 
-SET = read_set(a_set("a:1"))
-FIRST, SECOND = ReplicaKey("ns", "wl", 0), ReplicaKey("ns", "wl", 1)
-
-
-class OneRack:
-    """Has room for one gang at a time."""
-
-    def applies_to(self, workload: PodCliqueSet) -> bool:
-        return True
-
-    def assign(self, gang: GangName, given: Mapping[GangName, Assignment]) -> Assignment | None:
-        return None if given else Assignment({"a": {"rack": "r1"}})
+KEY = ReplicaKey("ns", "wl", 0)
+GATED = {"schedulingGates": [{"name": well_known.GANG_GATE}]}
 
 
-def assigned(placement: PlacementState) -> set[ReplicaKey]:
-    """Assign the gangs that wait, and return their replicas."""
-    snapshot = placement.snapshot()
-    return placement.record(snapshot.assignments()) if snapshot is not None else set()
+def state(nodes: Nodes, pods: ClusterPods) -> PlacementState:
+    return PlacementState(
+        ClusterView(nodes, pods, Devices()),
+        has_quota=lambda _: False,
+        priority_class=lambda _: None,
+        scheduler=lambda: None,
+        settings=DefaultSchedulerConfig().placement_settings,
+        clock=lambda: 1000.0,
+    )
 
 
-def test_gangs_are_assigned_in_request_order() -> None:
-    placement = PlacementState(OneRack())
-    assert placement.request(FIRST, ["wl-0"])
-    assert placement.request(SECOND, ["wl-1"])
-    assert not placement.request(SECOND, ["wl-1"]), "the same request again is not new"
-    assert assigned(placement) == {FIRST}
-    assert placement.of(FIRST, SET) == {"wl-0": Assignment({"a": {"rack": "r1"}})}
-    assert placement.of(SECOND, SET) == {}
-    assert assigned(placement) == set()
-    placement.forget(FIRST)
-    assert assigned(placement) == {SECOND}
-    assert placement.of(FIRST, SET) == {}
+def on(name: str) -> Pod:
+    return msgspec.convert({"metadata": {"name": f"p-{name}"}, "spec": {"nodeName": name}}, Pod)
 
 
-def test_no_assigner_assigns_nothing_and_blocks_no_gang() -> None:
-    placement = PlacementState(NoAssigner())
-    assert placement.of(FIRST, SET) is None
-    assert assigned(placement) == set()
+def test_labels_of_nodes_with_pods_of_the_replica() -> None:
+    placement = state(listed_nodes(node("a"), node("b")), listed())
+    found = placement.of(KEY, [on("a"), on("gone"), on("")], ("zone",))
+    assert found.node_labels == {"a": {"zone": "z"}}
+    assert placement.of(KEY, [on("a")], ("rack",)).node_labels is None, "its label is not listed yet"
+
+
+def decided(placement: PlacementState, wanted: Demand) -> None:
+    placement.update(KEY, [wanted])
+    changes = placement.changes()
+    assert changes is not None
+    placement.record(run_round(placement.capacity, changes, 1000.0))
+
+
+def test_assigned_nodes_are_reserved_until_pods_are_bound() -> None:
+    wanted = replace(gated(demand("a", 2, gpus=3)), gang=GangName("n", "a-gang"), levels=("zone",))
+    hosts = [
+        replace(node(name, pods="110", cpu="64", **{GPU: "8"}), spec=NodeSpec()) for name in ("h0", "h1")
+    ]
+    pods = listed(pod("a-0", labels=OURS, **GATED), pod("a-1", labels=OURS, **GATED))
+    placement = state(listed_nodes(*hosts), pods)
+    assert placement.reserved() == {}
+    decided(placement, wanted)
+    # Existing pods count by what they request as admitted.
+    assert sum(amounts["cpu"] for amounts in placement.reserved().values()) == 2000
+    pods.apply_event("MODIFIED", pod("a-0", 2, node="h0", labels=OURS))
+    assert sum(amounts["cpu"] for amounts in placement.reserved().values()) == 1000
+    assert not any(amounts[GPU] for amounts in placement.reserved().values())
+    held = Waiting("no place", nodes={PodSlot("a", 1): "h1"})
+    placement.record(RoundResult({wanted.gang: GangState(wanted, held)}))
+    assert placement.reserved() == {"h1": {"cpu": 1000, "pods": 1}}
+    placement.forget(KEY)
+    assert placement.reserved() == {}

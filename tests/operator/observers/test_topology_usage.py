@@ -74,3 +74,13 @@ async def test_set_naming_topology_is_its_user():
     run.caches.sets.apply_event("DELETED", changed)
     assert [key for key, _ in run.enqueued] == [TopologyKey("racks")]
     assert run.usage.of(RACKS).users == ()
+
+
+async def test_set_with_fallback_is_user_of_its_topology():
+    run = TopologyUsageRun()
+    body = packed(a_set("a"), "zone", name="other")
+    fallback = {"topologyName": "racks", "packDomain": "rack"}
+    body["spec"]["template"]["topologyConstraint"]["fallbacks"] = [fallback]
+    run.caches.sets.apply_event("ADDED", read_set(body))
+    assert run.usage.of(RACKS).users == ("ns/wl",)
+    assert {key for key, _ in run.enqueued} == {TopologyKey("other"), TopologyKey("racks")}

@@ -168,6 +168,13 @@ def test_hash_ignores_fields_that_pods_do_not_use(changes):
     assert template_hash(template(PLAIN, **changes), "") == template_hash(template(PLAIN), "")
 
 
+def test_generation_hash_ignores_constraint_and_fallbacks():
+    plain, constrained = a_set("a:1 b:1"), a_set("a:1 b:1")
+    constraint = {"topologyName": "racks", "packDomain": "rack", "fallbacks": [{"packDomain": "zone"}]}
+    constrained["spec"]["template"]["topologyConstraint"] = constraint
+    assert generation_hash(read_set(constrained)) == generation_hash(read_set(plain))
+
+
 def test_generation_hash_depends_on_clique_order():
     workload = a_set("a:1 b:1")
     workload["spec"]["template"]["cliques"][0]["labels"] = {"only": "here"}

@@ -327,7 +327,7 @@ class Run:
             if intent.may_exist and name in api.all(kind):
                 return ""
             return str(api.create(body, by=OPERATOR)["metadata"]["uid"])
-        status = isinstance(intent, Status)
+        status = isinstance(intent, Status) or intent.subresource == "status"
         return str(api.patch(kind, name, body, status=status, by=OPERATOR)["metadata"]["uid"])
 
 

@@ -137,6 +137,13 @@ def test_unsupported_constraints_warn_if_the_profile_says_so():
         assert validation.on_update(body, changed(body, {"spec.replicas": 2}), FACTS).allowed
 
 
+def test_required_constraints_are_accepted_with_placement():
+    placing = in_use("default-scheduler", config={"placement": "All"})
+    body = changed(workload(), CONSTRAINED)
+    verdict = validation.on_create(body, msgspec.structs.replace(FACTS, backends=placing))
+    assert (verdict.allowed, verdict.warnings) == (True, ())
+
+
 class FailingBackend(Volcano):
     """A third-party backend whose methods all raise."""
 

@@ -91,8 +91,8 @@ SCHEDULERS = [
         CONSTRAINED,
         [
             'spec: Invalid value: "default-scheduler": default-scheduler cannot keep required topology '
-            "constraints (the PodCliqueSet): set gangScheduling in its profile, use pack.preferred, or "
-            "another scheduler"
+            "constraints (the PodCliqueSet): set placement or gangScheduling in its profile, use "
+            "pack.preferred, or another scheduler"
         ],
     ),
     (

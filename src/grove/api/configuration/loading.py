@@ -6,14 +6,21 @@ fabric vendor exists is validated by their registries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
+from itertools import chain
 from typing import Any, get_args, get_origin
 
 import msgspec
 
-from grove.api.configuration.types import LeaderElection, OperatorConfiguration, Scheduler
+from grove.api.configuration.default_scheduler import NEVER, DefaultSchedulerConfig, PlacementMode
+from grove.api.configuration.types import (
+    DEFAULT_SCHEDULER,
+    LeaderElection,
+    OperatorConfiguration,
+    Scheduler,
+)
 from grove.api.crds import type_properties
 from grove.api.field_errors import ErrorType, FieldError, invalid
 from grove.api.formats import durations
@@ -51,10 +58,39 @@ def check(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
     return config, (*(f"{each.path}: {each.detail or 'must be set'}" for each in errors), *others)
 
 
+def load_default_scheduler(config: Mapping[str, Any]) -> DefaultSchedulerConfig:
+    """The `config` of the profile of the default scheduler. Raises ConfigurationError."""
+    value = without_nulls(dict(config))
+    if value.get("placement") is False:  # many readers of YAML, Helm among them, take `Off` for false
+        value["placement"] = PlacementMode.OFF.value
+    errors = [
+        each
+        for each in _FileReader().errors(value, DefaultSchedulerConfig)
+        if each.problem is not ErrorType.FORBIDDEN
+    ]
+    valid = _valid_part(value, DefaultSchedulerConfig, "", frozenset(each.path for each in errors))
+    loaded = msgspec.convert(valid, type=DefaultSchedulerConfig)
+    wrong = (*(f"{each.path}: {each.detail}" for each in errors), *_default_scheduler_problems(loaded))
+    if wrong:
+        raise ConfigurationError(wrong)
+    return loaded
+
+
 def unknown_keys(document: object) -> Iterator[str]:
     """Every key that this version does not know: of another version, or misspelled."""
     value = {} if document is None else document
-    return (each.path for each in _errors(value) if each.problem is ErrorType.FORBIDDEN)
+    errors = chain(_errors(value), _default_scheduler_errors(value))
+    return (each.path for each in errors if each.problem is ErrorType.FORBIDDEN)
+
+
+def _default_scheduler_errors(document: object) -> Iterator[FieldError]:
+    """Errors in the `config` of the profile of the default scheduler, whose keys are known."""
+    scheduler = document.get("scheduler") if isinstance(document, dict) else None
+    profiles = scheduler.get("profiles") if isinstance(scheduler, dict) else None
+    for index, profile in enumerate(profiles if isinstance(profiles, list) else ()):
+        if isinstance(profile, dict) and profile.get("name") == DEFAULT_SCHEDULER:
+            path = f"scheduler.profiles[{index}].config"
+            yield from _FileReader().errors(profile.get("config") or {}, DefaultSchedulerConfig, path)
 
 
 class _FileReader(StructReader):
@@ -138,13 +174,10 @@ def _election_problems(election: LeaderElection) -> Iterator[str]:
         ("renewDeadline", election.renew_deadline),
         ("retryPeriod", election.retry_period),
     ):
-        try:
-            read[key] = durations.parse(text)
-        except ValueError as error:
-            yield f"leaderElection.{key}: {error}"
+        if wrong := _duration_problem(text):
+            yield f"leaderElection.{key}: {wrong}"
         else:
-            if read[key] <= timedelta():
-                yield f"leaderElection.{key}: must be greater than 0"
+            read[key] = durations.parse(text)
     for longer, shorter in (("leaseDuration", "renewDeadline"), ("renewDeadline", "retryPeriod")):
         if read.get(longer, timedelta.max) <= read.get(shorter, timedelta.min):
             yield f"leaderElection.{longer}: must be greater than {shorter}"
@@ -152,6 +185,14 @@ def _election_problems(election: LeaderElection) -> Iterator[str]:
         yield f"leaderElection.resourceLock: must be leases, not {election.resource_lock or 'empty'}"
     if not election.resource_name:
         yield "leaderElection.resourceName: must be set"
+
+
+def _duration_problem(text: str) -> str:
+    """What is wrong with a duration, which must be greater than 0; empty if nothing is."""
+    try:
+        return "" if durations.parse(text) > timedelta() else "must be greater than 0"
+    except ValueError as error:
+        return str(error)
 
 
 def _port_problems(config: OperatorConfiguration) -> Iterator[str]:
@@ -177,3 +218,13 @@ def _scheduler_problems(scheduler: Scheduler) -> Iterator[str]:
             yield f"scheduler.profiles[{index}].name: {name} is listed twice"
     if scheduler.default_profile_name not in names:
         yield f"scheduler.defaultProfileName: {scheduler.default_profile_name} is not one of the profiles"
+
+
+def _default_scheduler_problems(config: DefaultSchedulerConfig) -> Iterator[str]:
+    if wrong := _duration_problem(config.hold_after):
+        yield f"holdAfter: {wrong}"
+    if config.visible_after != NEVER and (wrong := _duration_problem(config.visible_after)):
+        yield f"visibleAfter: {wrong}, or use {NEVER}"
+    for key, text in (("namespace", config.scheduler_lease.namespace), ("name", config.scheduler_lease.name)):
+        if not text:
+            yield f"schedulerLease.{key}: must be set"

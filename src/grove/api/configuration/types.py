@@ -194,7 +194,7 @@ class SchedulerProfile(Wire, frozen=True):
     name: str
     """The name of the backend, which is also the `schedulerName` of its pods."""
     config: dict[str, object] = field(default_factory=dict)
-    """The configuration of the backend itself."""
+    """The configuration of the backend itself; that of `default-scheduler` is a DefaultSchedulerConfig."""
     unsupported_constraints: OnUnsupported = defaulted(OnUnsupported.REFUSE)
     """What to do with topology constraints that the backend cannot keep: `refuse`, or `warn` and ignore."""
 

@@ -22,6 +22,11 @@ TRUE = "true"
 TERMINATIONS = "grove.io/terminations"
 """On a gang: when its units were last restarted by gang termination, and how often in a row. Without it the
 count is 0."""
+PLACEMENT = "grove.io/placement"
+"""On a gang: the node selector by which the pods of each clique are pinned to the domains of the gang."""
+NOMINATION = "grove.io/nomination"
+"""On a gated pod: the scheduler process that its nomination to a node was written for, or when it was last
+written. It changes when the scheduler may have lost the nomination."""
 FORCE_DELETE_AFTER = "grove.io/force-delete-after"
 """On a set, a duration such as "5m": pods whose grace period ended so long ago are force-deleted."""
 PRIOR_FAILURES = "grove.io/failures"

@@ -1,4 +1,4 @@
-"""ClusterTopology and ClusterTopologyBinding, and the topology constraints that refer to them."""
+"""ClusterTopology and ClusterTopologyBinding: the levels that topology constraints refer to."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Annotated, ClassVar
 
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.types.kind import AGE, GROVE, Column, Kind
-from grove.api.wire import Int64, Rule, Wire, always, checked, facet, text
+from grove.api.types.topology_constraint import Domain
+from grove.api.wire import Int32, Int64, Rule, Wire, always, checked, facet, text
 
 LABEL_KEY = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 MAX_LEVELS = 16
 """Keeps the quadratic uniqueness rules below inside the API server's cost budget; hierarchies have 3 to 6."""
-
-Domain = Annotated[str, text(r"^[a-z][a-z0-9-]*$", shortest=1, longest=63)]
 
 
 def _unique(field: str) -> Rule:
@@ -24,66 +23,6 @@ def _unique(field: str) -> Rule:
 
 
 UNIQUE_LEVELS = checked(_unique("domain"), _unique("key"))
-
-PACKS_SOMETHING = checked(
-    Rule(
-        "has(self.pack) || has(self.packDomain)",
-        "topologyConstraint must specify pack or deprecated packDomain",
-        "FieldValueRequired",
-        ".pack",
-    )
-)
-
-
-class TopologyPack(Wire, frozen=True):
-    """The topology domains into which one instance must, or should, be packed."""
-
-    RULES: ClassVar = (
-        Rule(
-            "has(self.required) || has(self.preferred)",
-            "pack must specify at least one of required or preferred",
-            "FieldValueRequired",
-        ),
-    )
-
-    required: Domain = ""
-    """The level whose domain all pods of one instance must share. An instance that fits into no single domain
-    is not scheduled."""
-    preferred: Domain = ""
-    """The level whose domain all pods of one instance should share: best effort, usually narrower than
-    `required`. It never keeps pods from being scheduled."""
-
-
-class TopologyConstraint(Wire, frozen=True):
-    """Packs each instance of the set, group or clique that carries it into one topology domain. Instances are
-    packed independently of each other."""
-
-    RULES: ClassVar = (
-        Rule(
-            "!(has(self.packDomain) && has(self.pack) && has(self.pack.required))",
-            "must not set both pack.required and deprecated packDomain",
-            field_path=".pack.required",
-        ),
-    )
-
-    topology_name: str = ""
-    """The ClusterTopology or ClusterTopologyBinding that defines the domains. Immutable. Set on the
-    PodCliqueSet, it applies to all its groups and cliques; a group or clique that sets it must use the same
-    name."""
-    pack: TopologyPack | None = None
-    """The topology domains into which one instance must, or should, be packed."""
-    pack_domain: Domain = ""
-    """Deprecated: the same as `pack.required`. Set only one of the two."""
-
-    @property
-    def required(self) -> str:
-        """The required domain, from `pack.required` or `packDomain`; empty if there is none."""
-        return (self.pack.required if self.pack else "") or self.pack_domain
-
-    @property
-    def preferred(self) -> str:
-        """The preferred domain; empty if there is none."""
-        return self.pack.preferred if self.pack else ""
 
 
 class TopologyLevel(Wire, frozen=True):
@@ -136,6 +75,15 @@ class SchedulerTopologyStatus(Wire, frozen=True):
     """Why the backend's topology object is not in sync; empty if it is."""
 
 
+class FreeSlots(Wire, frozen=True):
+    """How many more gangs of one size fit into the domains of a level."""
+
+    gpus: Int32
+    """The size: the number of GPUs that must be free in one domain."""
+    count: Int32
+    """The number of such slots in all domains together; no GPU is in two of them."""
+
+
 class TopologyLevelStatus(Wire, frozen=True):
     """How the labels of the cluster's nodes match one level."""
 
@@ -149,6 +97,8 @@ class TopologyLevelStatus(Wire, frozen=True):
     """The number of domains whose nodes are in more than one domain of the next broader level."""
     examples: tuple[str, ...] = ()
     """Examples of such domains, with the broader domains that their nodes are in."""
+    free_slots: tuple[FreeSlots, ...] = ()
+    """The free slots of 1, 8, 16, 32 and 64 GPUs; empty if the operator places no gangs."""
 
 
 class TopologyUsers(Wire, frozen=True):

@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Raw, field
 
-from grove.api.meta import ObjectMeta
+from grove.api.meta import Interned, ObjectMeta
 from grove.api.types.pod import PodCondition
 from grove.api.wire import Wire
 
 Quantities = dict[str, str | int | float]
 
 
-class Taint(Wire, frozen=True):
+class Taint(Interned, frozen=True):
     """A taint of a node: pods that do not tolerate it are not scheduled there."""
 
     key: str
@@ -140,6 +140,15 @@ class PartialObjectMetadata(Wire, frozen=True):
     """
 
     metadata: ObjectMeta
+
+
+class PriorityClass(Wire, frozen=True):
+    """A priority by name."""
+
+    metadata: ObjectMeta
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
 
 
 class ResourceQuotaStatus(Wire, frozen=True):

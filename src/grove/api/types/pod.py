@@ -144,6 +144,7 @@ class PodStatus(Wire, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    nominated_node_name: str = ""
 
 
 class Requests(Interned, frozen=True):

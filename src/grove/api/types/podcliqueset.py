@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar
 from msgspec import field
 
 from grove.api.meta import Condition, ObjectMeta
-from grove.api.types.clustertopology import PACKS_SOMETHING, TopologyConstraint
 from grove.api.types.common import (
     AutoScalingConfig,
     GroupResourceSharing,
@@ -21,6 +20,7 @@ from grove.api.types.common import (
 from grove.api.types.kind import AGE, GROVE, Column, Kind, ScaleSubresource
 from grove.api.types.podclique import PodCliqueSpec
 from grove.api.types.podgang import GangPhase
+from grove.api.types.topology_constraint import PACKS_SOMETHING, SetTopologyConstraint, TopologyConstraint
 from grove.api.wire import Count, Duration, Int32, Int64, Rule, Time, Wire, always, defaulted, keyed
 
 
@@ -125,7 +125,7 @@ class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
     """The PriorityClass of the gangs."""
     headless_service_config: HeadlessServiceConfig | None = None
     """The headless Service of each replica."""
-    topology_constraint: TopologyConstraint | None = None
+    topology_constraint: SetTopologyConstraint | None = None
     """The topology domain into which one replica of the set is packed. With `topologyName` alone, it selects
     the topology for the constraints of the groups and cliques. Immutable."""
     termination_delay: Duration | None = None

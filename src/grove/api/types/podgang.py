@@ -86,6 +86,36 @@ class PodGangSpec(Wire, frozen=True):
     """An earlier gang whose nodes may be used again: a hint for schedulers."""
 
 
+class PlacedUnit(Wire, frozen=True):
+    """The domain of a part of the gang that has a topology constraint."""
+
+    name: str
+    """The name of the PodGang, of a replica of a scaling group, or of a PodClique."""
+    topology_key: str
+    """The node label of the constraint: the required one, or the preferred one if none is required."""
+    domain: str
+    """The value of that label on the nodes of the part; if they differ, the value on the nodes of most of its
+    pods."""
+
+
+class GangPlacement(Wire, frozen=True):
+    """Where the gang is, and which of its constraints hold there."""
+
+    topology_name: str = ""
+    """The ClusterTopology or ClusterTopologyBinding whose levels the gang was placed by."""
+    fallback: Int32 | None = None
+    """The index of the fallback in `topologyConstraint.fallbacks` of the PodCliqueSet by which the gang was
+    placed; absent if it was placed by the constraint itself."""
+    units: tuple[PlacedUnit, ...] = ()
+    """The domains of the gang, of its replicas of scaling groups and of its PodCliques, as far as these have
+    constraints."""
+    required_met: bool = always(False)
+    """Whether each part is in one domain of its required level. It can become false later: when nodes get
+    other labels."""
+    preferred_met: bool = always(False)
+    """Whether each part is in one domain of its preferred level."""
+
+
 class PodGangStatus(Wire, frozen=True):
     """The observed state of the gang."""
 
@@ -94,7 +124,10 @@ class PodGangStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] = ()
     """The condition types are `Initialized`, `Scheduled`, `Ready`, `Unhealthy` and `DisruptionTarget`."""
     placement_score: float | None = None
-    """How good the placement is; 1.0 is the best possible. Written by schedulers."""
+    """How good the placement is; 1.0 is the best possible. Written by the operator for gangs that it places,
+    and by schedulers for others."""
+    placement: GangPlacement | None = None
+    """Where the gang is, if the operator placed it."""
 
 
 class PodGang(Wire, frozen=True, kw_only=True):

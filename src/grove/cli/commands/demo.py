@@ -1,8 +1,9 @@
 """`grove demo`: deploys a sample workload on a local cluster and shows what happens.
 
 Starts a cluster and an operator process, deploys a set and watches it until it is ready, scales a group out
-and watches again. Cluster, operator and workload keep running; `grove down --delete` removes them. An
-interrupted demo removes what it has created itself.
+and watches again, draws which gang is in which rack, and deploys a second set that does not fit. Cluster,
+operator and workloads keep running; `grove down --delete` removes them. An interrupted demo removes what it
+has created itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from rich.console import Console
 
 from grove.api.naming import annotations as keys
 from grove.api.naming import names
+from grove.api.types.clustertopology import ClusterTopology
+from grove.api.types.kubernetes_objects import Node
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli.commands.cluster import StateOption, program, start, state_of
@@ -26,6 +29,7 @@ from grove.cli.commands.common import output_width, show
 from grove.cli.commands.crd_install import install
 from grove.cli.views.live_view import SetWatcher, screen
 from grove.cli.views.node_tree import topology_tree
+from grove.cli.views.rack_view import drawing
 from grove.cli.views.text_layout import lines, tree
 from grove.fabrics.nvidia import Nvidia
 from grove.fabrics.provider import Domain
@@ -33,7 +37,7 @@ from grove.kube import yaml_parser
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.errors import NotFound
+from grove.kube.errors import AlreadyExists, NotFound
 from grove.local.cluster import lifecycle as local
 from grove.local.cluster.nodes import read_nodes
 from grove.local.cluster.operator_process import (
@@ -49,12 +53,14 @@ from grove.local.standins.dra.objects import DOMAINS
 from grove.local.state_dir import StateDir
 from grove.operator.caches.registry import resource_of
 
-WORKLOAD = Path(__file__).parents[1] / "demo.yaml"
+MANIFESTS = Path(__file__).parents[1] / "demo"
+TOPOLOGY, WORKLOAD, TRAINING = (MANIFESTS / f"{each}.yaml" for each in ("topology", "workload", "training"))
 SETS, GROUPS = resource_of(PodCliqueSet.KIND), resource_of(PodCliqueScalingGroup.KIND)
-NAMESPACE, NAME, GROUP = "default", "demo", names.group("demo", 0, "decode")
+TOPOLOGIES = resource_of(ClusterTopology.KIND)
+NAMESPACE, NAME, SECOND, GROUP = "default", "demo", "training", names.group("demo", 0, "decode")
 SCALED_REPLICAS = 3
+SHAPE = "1x2x2x8"
 
-_SHAPE = "1x2x2x4"
 _READY_TIMEOUT = 180.0  # seconds; a step takes ten on an idle machine
 _DELETE_TIMEOUT = 90.0  # seconds; deletion takes two on an idle machine, and a second Ctrl-C ends the wait
 
@@ -72,11 +78,12 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     before = _InitialState(state)
     try:
-        wanted: dict[str, object] = {} if before.existed else {"shape": _SHAPE}
+        wanted: dict[str, object] = {} if before.existed else {"shape": SHAPE}
         cluster = start(state, {**wanted, "fabric": True} if fabric else wanted)
         console.print()
-        console.print(topology_tree(asyncio.run(read_nodes(cluster.kubeconfig))))
-        asyncio.run(_Demo(state, console, before, fabric).play())
+        nodes = asyncio.run(read_nodes(cluster.kubeconfig))
+        console.print(topology_tree(nodes))
+        asyncio.run(_Demo(state, console, before, nodes, fabric).play())
     except KeyboardInterrupt:
         before.restore(state)
         raise
@@ -105,9 +112,12 @@ class _InitialState:
 class _Demo:
     """The steps of the demo; each is shown until it has finished."""
 
-    def __init__(self, state: StateDir, console: Console, before: _InitialState, fabric: bool) -> None:
-        self._state, self._console, self._before, self._fabric = state, console, before, fabric
-        self._watching = SetWatcher(NAMESPACE, NAME)
+    def __init__(
+        self, state: StateDir, console: Console, before: _InitialState, nodes: list[Node], fabric: bool
+    ) -> None:
+        self._state, self._console, self._before = state, console, before
+        self._nodes, self._fabric = nodes, fabric
+        self._watching = SetWatcher(NAMESPACE)
 
     async def play(self) -> None:
         """Run all steps. If interrupted on a cluster that ran before, delete the workload."""
@@ -125,9 +135,12 @@ class _Demo:
                     raise
 
     async def _steps(self, client: Client, operator: Process) -> None:
-        if self._watching.view is not None:
-            self._say("deleting the workload of the previous demo")
+        if any(map(self._watching.view, (NAME, SECOND))):
+            self._say("deleting the workloads of the previous demo")
             await self._remove(client, operator, _READY_TIMEOUT)
+        self._say("the levels of the cluster as a ClusterTopology", str(TOPOLOGY))
+        with suppress(AlreadyExists):
+            await client.create(TOPOLOGIES, manifest(TOPOLOGY), as_type=Object)
         self._say(
             "deploying a PodCliqueSet: a router and two scaling groups, with a startup order", str(WORKLOAD)
         )
@@ -135,12 +148,26 @@ class _Demo:
         await self._until(operator, self._ready)
         if self._fabric:
             await self._domains(client)
-        self._tree(pods=False)
+        self._tree(NAME, pods=False)
         self._say(f"scaling {GROUP} out to {SCALED_REPLICAS} replicas: each new replica is a gang of its own")
         await client.set_scale(GROUPS, GROUP, SCALED_REPLICAS, namespace=NAMESPACE)
         await self._until(operator, lambda: self._ready() and self._scaled())
         self._say(f"the objects of the set ({program()} tree)")
-        self._tree(pods=True)
+        self._tree(NAME, pods=True)
+        await self._second(client, operator)
+
+    async def _second(self, client: Client, operator: Process) -> None:
+        """Deploy the set of which one gang does not fit, and draw the racks."""
+        self._say(
+            "deploying a second set: each of its replicas needs the hosts of a whole rack", str(TRAINING)
+        )
+        await client.create(SETS, manifest(TRAINING), namespace=NAMESPACE, as_type=Object)
+        await self._until(operator, self._settled, SECOND)
+        self._tree(SECOND, pods=False)
+        self._say("each gang is in one rack; the one that does not fit waits, and has no pod on a node")
+        views = [view for view in map(self._watching.view, (NAME, SECOND)) if view is not None]
+        for line in drawing(self._nodes, views, self._console.width):
+            self._console.print(line, no_wrap=True, overflow="crop", highlight=False)
 
     async def _domains(self, client: Client) -> None:
         """Print the ComputeDomains that the pods have joined."""
@@ -151,17 +178,20 @@ class _Demo:
             self._console.print(f"  ComputeDomain {domain.metadata.name}: {counts}", highlight=False)
 
     async def _remove(self, client: Client, operator: Process, seconds: float) -> None:
+        for name in (NAME, SECOND):
+            with suppress(NotFound):
+                await client.delete(SETS, name, namespace=NAMESPACE, as_type=Object)
         with suppress(NotFound):
-            await client.delete(SETS, NAME, namespace=NAMESPACE, as_type=Object)
-        await self._until(operator, lambda: self._watching.empty, seconds)
+            await client.delete(TOPOLOGIES, NAME, as_type=Object)
+        await self._until(operator, lambda: all(map(self._watching.gone, (NAME, SECOND))), seconds=seconds)
 
     async def _until(
-        self, operator: Process, done: Callable[[], bool], seconds: float = _READY_TIMEOUT
+        self, operator: Process, done: Callable[[], bool], name: str = NAME, seconds: float = _READY_TIMEOUT
     ) -> None:
-        """Show the set until `done` holds. Raises LocalError on timeout, or if the operator exits."""
+        """Show a set until `done` holds. Raises LocalError on timeout, or if the operator exits."""
         operator_exit = asyncio.create_task(raise_when_exited(self._state, operator))
-        with screen(self._console, self._watching.view) as shown:
-            watching = asyncio.create_task(self._watching.until(done, shown))
+        with screen(self._console, self._watching.view(name)) as shown:
+            watching = asyncio.create_task(self._watching.until(done, name, shown))
             try:
                 ended, _ = await asyncio.wait(
                     (watching, operator_exit), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
@@ -178,16 +208,19 @@ class _Demo:
         ended.pop().result()
 
     def _ready(self) -> bool:
-        return (view := self._watching.view) is not None and view.ready
+        return (view := self._watching.view(NAME)) is not None and view.ready
+
+    def _settled(self) -> bool:
+        return (view := self._watching.view(SECOND)) is not None and view.settled
 
     def _scaled(self) -> bool:
-        view = self._watching.view
+        view = self._watching.view(NAME)
         return view is not None and any(
             g.name == GROUP and len(g.members) == SCALED_REPLICAS for g in view.groups
         )
 
-    def _tree(self, *, pods: bool) -> None:
-        if (view := self._watching.view) is not None:
+    def _tree(self, name: str, *, pods: bool) -> None:
+        if (view := self._watching.view(name)) is not None:
             show(lines(tree(view, pods=pods), output_width(self._console)), self._console)
 
     def _say(self, title: str, detail: str = "") -> None:
@@ -196,10 +229,16 @@ class _Demo:
             self._console.print(f"  {detail}", style="dim", highlight=False, soft_wrap=True)
 
 
-def workload(fabric: bool = False) -> dict[str, Any]:
-    """The PodCliqueSet to deploy; with a fabric, annotated as admission does it where MNNVL is automatic."""
-    body = yaml_parser.parse(WORKLOAD.read_text(encoding="utf-8"))
+def manifest(file: Path) -> dict[str, Any]:
+    """An object to deploy."""
+    body = yaml_parser.parse(file.read_text(encoding="utf-8"))
     assert isinstance(body, dict)
+    return body
+
+
+def workload(fabric: bool = False) -> dict[str, Any]:
+    """The first set; with a fabric, annotated as admission does it where MNNVL is automatic."""
+    body = manifest(WORKLOAD)
     if fabric:
         body["metadata"]["annotations"] = {keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
     return body
@@ -207,6 +246,7 @@ def workload(fabric: bool = False) -> dict[str, Any]:
 
 def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[str, ...]:
     """Shell commands to try after the demo."""
+    all_run = f"--for=jsonpath={{.status.availableReplicas}}=3 pcs/{SECOND}"
     here = "" if state.root == default_state_dir() else f" --state-dir {state.root}"
     return (
         f"export KUBECONFIG={state.kubeconfig}",
@@ -215,6 +255,8 @@ def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[st
         f"{grove} kubectl{here} get grove",
         *((f"{grove} kubectl{here} describe computedomains",) if fabric else ()),
         f"{grove} kubectl{here} scale pcsg {GROUP} --replicas 1",
+        f"{grove} kubectl{here} wait {all_run} --timeout 1m",
+        f"{grove} kubectl{here} delete pcs {SECOND}",
         f"{grove} kubectl{here} scale pclq demo-0-router --replicas 0",
         f"{grove} kubectl{here} scale pcs demo --replicas 2",
         f"{grove} down --delete{here}" if here else "make down",

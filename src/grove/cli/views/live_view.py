@@ -39,10 +39,9 @@ class Screen(Protocol):
 
 
 class SetWatcher:
-    """One set of a namespace, kept up to date by watches."""
+    """The sets of a namespace, kept up to date by watches."""
 
-    def __init__(self, namespace: str, name: str) -> None:
-        self.namespace, self.name = namespace, name
+    def __init__(self, namespace: str) -> None:
         ours: list[Cache[Any]] = [
             Cache(resource_of(kind.KIND), kind, namespace=namespace, labels=MANAGED_BY_OPERATOR)
             for kind in KINDS[1:]
@@ -68,23 +67,21 @@ class SetWatcher:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    @property
-    def view(self) -> SetView | None:
-        """The set as the caches hold it; None if it does not exist."""
+    def view(self, name: str) -> SetView | None:
+        """A set as the caches hold it; None if it does not exist."""
         seen = set_views(SetObjects(*(tuple(cache) for cache in self._caches)))
-        return next((one for one in seen if one.name == self.name), None)
+        return next((one for one in seen if one.name == name), None)
 
-    @property
-    def empty(self) -> bool:
+    def gone(self, name: str) -> bool:
         """Whether neither the set nor any object of it exists."""
         everything = (found.metadata for cache in self._caches for found in cache)
-        return not any(self.name in (meta.name, meta.labels.get(labels.PART_OF)) for meta in everything)
+        return not any(name in (meta.name, meta.labels.get(labels.PART_OF)) for meta in everything)
 
-    async def until(self, done: Callable[[], bool], screen: Screen | None = None) -> None:
-        """Show the set after each watch event, until `done` holds."""
+    async def until(self, done: Callable[[], bool], name: str, screen: Screen) -> None:
+        """Show a set after each watch event, until `done` holds."""
         while True:
             self._changed.clear()
-            if screen is not None and (view := self.view) is not None:
+            if (view := self.view(name)) is not None:
                 screen.show(view)
             if done():
                 return

@@ -6,7 +6,7 @@ from rich.tree import Tree
 
 from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
 from grove.api.types.kubernetes_objects import Node
-from grove.local.cluster.cluster_shape import BLOCK, RACK, ZONE
+from grove.cli.views.rack_view import racks
 from grove.local.cluster.nodes import gpus_of, is_ready
 
 
@@ -15,11 +15,7 @@ def topology_tree(nodes: list[Node]) -> Tree:
     gpus = sum(map(gpus_of, nodes))
     root = Tree(f"[bold]{len(nodes)} nodes, {gpus} GPUs")
     branches: dict[tuple[str, ...], Tree] = {(): root}
-    racks: dict[tuple[str, ...], list[Node]] = {}
-    for node in nodes:
-        labels = node.metadata.labels
-        racks.setdefault((labels.get(ZONE, ""), labels.get(BLOCK, ""), labels.get(RACK, "")), []).append(node)
-    for place, members in sorted(racks.items()):
+    for place, members in racks(nodes).items():
         for depth, level in enumerate(("zone", "block")):
             path = place[: depth + 1]
             if path not in branches:

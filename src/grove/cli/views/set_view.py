@@ -6,12 +6,13 @@ belongs to which. Pure: objects in, views out; the views are also what `-o json`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from msgspec import Struct
 
-from grove.api.meta import ObjectMeta
+from grove.api.conditions import ConditionType, GangReason
+from grove.api.meta import Condition, ObjectMeta
 from grove.api.naming import labels
 from grove.api.types.kubernetes_objects import ResourceClaim
 from grove.api.types.pod import Pod
@@ -22,6 +23,7 @@ from grove.api.types.podgang import PodGang
 from grove.cli.views.claim_view import ClaimIndex, ClaimView, NamespacedName, View
 from grove.cli.views.pod_reason import pod_reason
 from grove.kube.cache.cache import HasMetadata
+from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.members import pod_state as state
 
 T = TypeVar("T", bound=HasMetadata)
@@ -76,6 +78,10 @@ class GangView(View, frozen=True):
     name: str
     phase: str
     pods: int
+    why: str = ""
+    """Why it waits for nodes."""
+    domains: Mapping[str, str] = {}
+    """Where the operator has placed it: by the name of the gang, of a group replica or of a clique."""
 
 
 class ReplicaView(View, frozen=True):
@@ -121,6 +127,17 @@ class SetView(View, frozen=True):
     @property
     def gangs(self) -> tuple[GangView, ...]:
         return tuple(gang for replica in self.members for gang in replica.gangs)
+
+    @property
+    def settled(self) -> bool:
+        """Whether each replica runs, and is counted as available, or is known to wait for nodes."""
+        running = [all(gang.phase == "Running" for gang in replica.gangs) for replica in self.members]
+        return (
+            sum(running) == self.available
+            and len(self.members) == self.replicas
+            and all(replica.gangs for replica in self.members)
+            and all(gang.phase == "Running" or gang.why for gang in self.gangs)
+        )
 
     @property
     def ready(self) -> bool:
@@ -205,20 +222,37 @@ def _replica(place: NamespacedName, index: int, parts: _ObjectsByParent) -> Repl
     cliques = here(parts.cliques.get(place, ()))
     return ReplicaView(
         index=index,
-        gangs=tuple(
-            GangView(
-                gang.metadata.name,
-                gang.status.phase,
-                sum(len(g.pod_references) for g in gang.spec.pod_groups),
-            )
-            for gang in here(parts.gangs.get(place, ()))
-        ),
+        gangs=tuple(_gang(gang) for gang in here(parts.gangs.get(place, ()))),
         cliques=tuple(
             _clique(clique, place, parts) for clique in cliques if labels.GROUP not in clique.metadata.labels
         ),
         groups=tuple(_group(group, cliques, place, parts) for group in here(parts.groups.get(place, ()))),
         claims=parts.claims.of(place, replica=str(index)),
     )
+
+
+def _gang(gang: PodGang) -> GangView:
+    placement = gang.status.placement
+    return GangView(
+        gang.metadata.name,
+        gang.status.phase,
+        sum(len(group.pod_references) for group in gang.spec.pod_groups),
+        _waiting_reason(gang.status.conditions),
+        {
+            unit.name: f"{unit.topology_key.rpartition('/')[2]} {unit.domain}"
+            for unit in (placement.units if placement is not None else ())
+        },
+    )
+
+
+def _waiting_reason(conditions: Iterable[Condition]) -> str:
+    """What the scheduler or the operator says about a gang without nodes; empty if nothing is known."""
+    for each in conditions:
+        if each.type == ConditionType.SCHEDULED and each.status == "False":
+            if each.reason == GangReason.ONE_MEMBER_POD_PER_NODE:
+                return each.message
+            return each.message.partition(SCHEDULER_MESSAGE_SEPARATOR)[2]
+    return ""
 
 
 def _group(

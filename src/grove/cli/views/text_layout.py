@@ -61,21 +61,24 @@ def tree(view: SetView, *, pods: bool = True) -> Row:
 def _replica(view: SetView, replica: ReplicaView, pods: bool) -> Row:
     gangs = {gang.name: gang for gang in replica.gangs}
     name = f"{view.name}-{replica.index}"
-    below = [*_claims(replica.claims, name)]
+    base = gangs.get(name)
+    below = [*_waiting(base), *_claims(replica.claims, name)]
     below += [_clique(clique, name, pods) for clique in replica.cliques]
     below += [_group(group, gangs, name, pods) for group in replica.groups]
     style = GOOD if all(gang.phase == "Running" for gang in replica.gangs) else WAITING
-    return Row(f"replica {replica.index}", _gang(gangs.get(name)), style, tuple(below))
+    return Row(f"replica {replica.index}", _gang(base, name), style, tuple(below))
 
 
 def _group(group: GroupView, gangs: dict[str, GangView], parent: str, pods: bool) -> Row:
     below = [*_claims(group.claims, group.name)]
     for member in group.members:
-        name = f"{group.name}-{member.index}"
-        inside = [*_claims(member.claims, name), *(_clique(clique, name, pods) for clique in member.cliques)]
+        name, gang = f"{group.name}-{member.index}", gangs.get(member.gang)
+        inside = [*_waiting(gang)] if member.gang != parent else []  # the base gang is shown above
+        inside += _claims(member.claims, name)
+        inside += (_clique(clique, name, pods) for clique in member.cliques)
         whole = all(clique.ready >= clique.needed for clique in member.cliques)
-        gang = gangs.get(member.gang)
-        below.append(Row(f"replica {member.index}", _gang(gang), GOOD if whole else WAITING, tuple(inside)))
+        style = GOOD if whole else WAITING
+        below.append(Row(f"replica {member.index}", _gang(gang, name), style, tuple(inside)))
     counts = _counts(group.available, group.replicas, group.needed, "available")
     style = BAD if group.errors else _style(group.available, group.replicas)
     return Row(group.name, counts, style, (*below, *_errors(group.errors)), parent)
@@ -108,8 +111,17 @@ def _pod(pod: PodView, parent: str) -> Row:
     return Row(pod.name, facts, _STYLES.get(pod.state, WAITING), parent=parent)
 
 
-def _gang(gang: GangView | None) -> tuple[str, ...]:
-    return (gang.phase, f"gang {gang.name}") if gang is not None else ()
+def _gang(gang: GangView | None, unit: str) -> tuple[str, ...]:
+    """A gang, and the domain of a part of it, or of the whole gang."""
+    if gang is None:
+        return ()
+    domain = gang.domains.get(unit) or gang.domains.get(gang.name)
+    return (gang.phase, f"gang {gang.name}", *filter(None, (domain,)))
+
+
+def _waiting(gang: GangView | None) -> Iterator[Row]:
+    if gang is not None and gang.why:
+        yield Row("waiting", (_one_line(gang.why),))
 
 
 def _counts(done: int, wanted: int, needed: int, what: str) -> tuple[str, ...]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Generic, Protocol
 
 import structlog
 
 from grove import timing
 from grove.kube import metrics
-from grove.kube.cache.cache import Cache, T
-from grove.kube.cache.index import Key
+from grove.kube.cache.store import Decoded, Kept, Store
 from grove.kube.client import watch
 from grove.kube.client.client import Client
 from grove.kube.client.resource import Resource
@@ -54,13 +54,13 @@ class CrdWaiter(Protocol):
         ...
 
 
-class Reflector(Generic[T]):
+class Reflector(Generic[Decoded, Kept]):
     """Fills one cache. `run()` returns only by cancellation."""
 
     def __init__(
         self,
         client: Client,
-        cache: Cache[T],
+        cache: Store[Decoded, Kept],
         *,
         crd_watch: CrdWaiter | None = None,
         backoff: Backoff | None = None,
@@ -87,6 +87,11 @@ class Reflector(Generic[T]):
     def resource_version(self) -> str:
         """The version from which the watch would resume; empty before the first sync."""
         return self._version
+
+    @property
+    def problem(self) -> str:
+        """Why the watch is interrupted at present, such as a missing RBAC permission; empty if it is not."""
+        return self._last_reason
 
     async def run(self) -> None:
         """List and watch, until cancelled."""
@@ -128,7 +133,8 @@ class Reflector(Generic[T]):
             labels=cache.labels,
             fields=cache.fields,
         )
-        cache.replace(listing.items, listing.resource_version, listing.undecodable)
+        listed = map(cache.compact, listing.items)
+        cache.replace(listed, listing.resource_version, listing.undecodable)
         self._version = listing.resource_version
 
     async def _watch(self) -> None:
@@ -165,7 +171,7 @@ class Reflector(Generic[T]):
             return common | {"resourceVersion": self._version}
         return common | {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}
 
-    def _apply_lines(self, lines: list[bytes], initial: _InitialList[T]) -> None:
+    def _apply_lines(self, lines: list[bytes], initial: _InitialList[Decoded, Kept]) -> None:
         for line in lines:
             event = self._decoder.decode(line)
             if isinstance(event, watch.Bookmark):
@@ -180,14 +186,12 @@ class Reflector(Generic[T]):
                 self._version = event.object.metadata.resource_version or self._version
         metrics.watch_events_total.labels(self._cache.resource.label).inc(len(lines))
 
-    def _apply_bookmark(self, bookmark: watch.Bookmark, initial: _InitialList[T]) -> None:
+    def _apply_bookmark(self, bookmark: watch.Bookmark, initial: _InitialList[Decoded, Kept]) -> None:
         if self._version:
             self._cache.apply_bookmark(bookmark.resource_version)
             self._version = bookmark.resource_version
         elif bookmark.initial_end:
-            self._cache.replace(
-                initial.objects.values(), bookmark.resource_version, initial.undecodable.values()
-            )
+            self._cache.replace(initial.objects(), bookmark.resource_version, initial.undecodable.values())
             self._version = bookmark.resource_version
             initial.clear()
             log.info(
@@ -254,29 +258,34 @@ class Reflector(Generic[T]):
         return "not served"
 
 
-class _InitialList(Generic[T]):
+class _InitialList(Generic[Decoded, Kept]):
     """The objects that exist at the start, up to the end bookmark; changes may come in between."""
 
-    def __init__(self, cache: Cache[T]) -> None:
+    def __init__(self, cache: Store[Decoded, Kept]) -> None:
         self._cache = cache
-        self.objects: dict[Key, T] = {}
-        self.undecodable: dict[Key, Undecodable] = {}
+        self._by_namespace: dict[str, dict[str, Kept]] = {}  # no key for each object: there may be very many
+        self.undecodable: dict[tuple[str, str], Undecodable] = {}
 
-    def collect(self, event: watch.Event[T] | watch.SkippedEvent) -> None:
+    def collect(self, event: watch.Event[Decoded] | watch.SkippedEvent) -> None:
         """Keep the newest state of an object. It is compacted here already, or the start would need the most
         memory."""
         metadata = event.object.metadata
         key = (metadata.namespace, metadata.name)
-        self.objects.pop(key, None)
+        objects = self._by_namespace.setdefault(metadata.namespace, {})
+        objects.pop(metadata.name, None)
         self.undecodable.pop(key, None)
         if event.type == "DELETED":
             return
         if isinstance(event, watch.SkippedEvent):
             self.undecodable[key] = event.object
         else:
-            self.objects[key] = self._cache.compact(event.object)
+            objects[metadata.name] = self._cache.compact(event.object)
+
+    def objects(self) -> Iterator[Kept]:
+        """The objects that exist."""
+        return chain.from_iterable(objects.values() for objects in self._by_namespace.values())
 
     def clear(self) -> None:
         """Forget the objects: the cache has them."""
-        self.objects.clear()
+        self._by_namespace.clear()
         self.undecodable.clear()

@@ -17,6 +17,9 @@ OPERATOR = "operator"
 _IMAGE = "grove.local/initc"  # never pulled: on KWOK's nodes a stand-in runs init containers
 _CONFIGURATION = """\
 logFormat: text
+topologyAwareScheduling: {enabled: true}
+scheduler:
+  profiles: [{name: default-scheduler, config: {placement: All}}]
 leaderElection: {enabled: true, leaseDuration: 40s, renewDeadline: 30s}  # it shares a busy machine
 server:
   webhooks: {port: 0, bindAddress: 127.0.0.1}

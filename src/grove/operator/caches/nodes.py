@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 
 from msgspec import Struct
 
 from grove.api.meta import ObjectMeta
-from grove.api.types.kubernetes_objects import Node, NodeStatus
+from grove.api.types.kubernetes_objects import Node, NodeSpec, NodeStatus
+from grove.api.types.pod import PodCondition
 from grove.fabrics.provider import FabricDomainProvider
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import Reflector
@@ -25,14 +27,17 @@ PartOfNode = Callable[[Node], object]
 
 class Nodes:
     """The nodes, with the labels of the required keys. With a `fabric` also with the vendor's accelerators,
-    and with the label that names the fabric domain of a node."""
+    and with the label that names the fabric domain of a node. For `placement` also with everything that
+    decides whether pods fit: allocatable resources, taints, cordon and readiness."""
 
-    def __init__(self, fabric: FabricDomainProvider | None = None) -> None:
-        self._fabric = fabric
+    def __init__(self, fabric: FabricDomainProvider | None = None, *, placement: bool = False) -> None:
+        self._fabric, self._placement = fabric, placement
         self._required_keys: frozenset[str] | None = None
         self._more_required = asyncio.Event()
         self._listed: _Listed | None = None
         self._listeners: list[tuple[Callable[[], None], PartOfNode | None]] = []
+        self._name_listeners: list[Callable[[str], None]] = []
+        self._reflector: Reflector[Node, Node] | None = None
 
     def require(self, keys: Iterable[str] = ()) -> None:
         """Watch nodes, and keep the labels of these keys, too."""
@@ -46,10 +51,28 @@ class Nodes:
         default the labels of the required keys, changes."""
         self._listeners.append((listener, part))
 
+    def subscribe_names(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the name of each node of which a kept part changes, is added or removed."""
+        self._name_listeners.append(listener)
+
     @property
     def synced(self) -> bool:
         """Whether nodes are listed, with the keys of an earlier list at least."""
         return self._listed is not None
+
+    @property
+    def problem(self) -> str:
+        """Why the watch is interrupted, such as a missing RBAC permission; empty if it is not."""
+        return self._reflector.problem if self._reflector is not None else ""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of the labels that are listed."""
+        return self._listed.keys if self._listed is not None else frozenset()
+
+    def get(self, name: str) -> Node | None:
+        """The node, or None."""
+        return self._listed.cache.get("", name) if self._listed is not None else None
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self._listed.cache if self._listed is not None else ())
@@ -66,7 +89,8 @@ class Nodes:
         while True:
             await self._more_required.wait()
             listing = self._new_list()
-            watching = asyncio.create_task(Reflector(client, listing.cache).run())
+            self._reflector = Reflector(client, listing.cache)
+            watching = asyncio.create_task(self._reflector.run())
             try:
                 await self._wait_for_sync_or_more_keys(listing.cache)
                 if listing.cache.synced.is_set():
@@ -80,7 +104,8 @@ class Nodes:
         """An empty cache for all keys that are required by now."""
         self._more_required.clear()
         keys = self._required_keys or frozenset()
-        return _Listed(Cache(NODES, Node, projection=node_projection(keys, self._fabric)), keys)
+        projection = node_projection(keys, self._fabric, placement=self._placement)
+        return _Listed(Cache(NODES, Node, projection=projection), keys)
 
     async def _wait_for_sync_or_more_keys(self, cache: Cache[Node]) -> None:
         events = (cache.synced, self._more_required)
@@ -93,20 +118,30 @@ class Nodes:
 
     def _use(self, listed: _Listed) -> None:
         """Read a cache that is synced in place of the former one."""
+        names = {node.metadata.name for node in chain(self, listed.cache)}
         self._listed = listed
         listed.cache.subscribe(self._on_node)
         for listener, _ in self._listeners:
             listener()
+        for name in names:
+            self._notify(name)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         for listener, part in self._listeners:
             read = part or self._required_labels
             if old is None or new is None or read(old) != read(new):
                 listener()
+        if old is None or new is None or _kept(old) != _kept(new):
+            found = new or old
+            assert found is not None
+            self._notify(found.metadata.name)
+
+    def _notify(self, name: str) -> None:
+        for listener in self._name_listeners:
+            listener(name)
 
     def _required_labels(self, node: Node) -> object:
-        keys = self._listed.keys if self._listed is not None else frozenset[str]()
-        return {key: value for key, value in node.metadata.labels.items() if key in keys}
+        return {key: value for key, value in node.metadata.labels.items() if key in self.keys}
 
 
 class _Listed(Struct, frozen=True):
@@ -116,22 +151,39 @@ class _Listed(Struct, frozen=True):
     keys: frozenset[str]
 
 
-def node_projection(keys: frozenset[str], fabric: FabricDomainProvider | None) -> Callable[[Node], Node]:
+def _kept(node: Node) -> object:
+    return node.metadata.uid, node.metadata.labels, node.spec, node.status
+
+
+def node_projection(
+    keys: frozenset[str], fabric: FabricDomainProvider | None, *, placement: bool = False
+) -> Callable[[Node], Node]:
     """What is kept of a node: only what is read. Values keep the names that they have in the node, so another
     field is one line here."""
     keys = keys.union((fabric.domain_label,) if fabric is not None else ())
 
     @cache
     def counts(resource: str) -> bool:
-        """Whether the vendor's accelerators are counted by this resource."""
-        return fabric is not None and fabric.amount({resource: 1}) > 0
+        """Whether pods fit by this resource, or the vendor's accelerators are counted by it."""
+        return placement or (fabric is not None and fabric.amount({resource: 1}) > 0)
 
     def project(node: Node) -> Node:
         meta, allocatable = node.metadata, node.status.allocatable
         labels = {key: value for key, value in meta.labels.items() if key in keys}
         return Node(
             ObjectMeta(meta.name, uid=meta.uid, resource_version=meta.resource_version, labels=labels),
-            status=NodeStatus({name: amount for name, amount in allocatable.items() if counts(name)}),
+            node.spec if placement else NodeSpec(),
+            NodeStatus(
+                {name: amount for name, amount in allocatable.items() if counts(name) and amount != "0"},
+                _readiness(node) if placement else (),
+            ),
         )
 
     return project
+
+
+def _readiness(node: Node) -> tuple[PodCondition, ...]:
+    """Whether a node is ready, without times and messages, which change when nothing else does."""
+    return tuple(
+        PodCondition(each.type, each.status) for each in node.status.conditions if each.type == "Ready"
+    )

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import Raw, Struct
 
+from grove.api.configuration.default_scheduler import SchedulerLease
 from grove.api.configuration.types import PODS_PER_SET
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels, names
@@ -20,6 +21,7 @@ from grove.api.types.kind import Kind
 from grove.api.types.kubernetes_objects import (
     HorizontalPodAutoscaler,
     PartialObjectMetadata,
+    PriorityClass,
     ResourceClaimTemplateObject,
     ResourceQuota,
     Service,
@@ -39,6 +41,7 @@ from grove.kube.client.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,
     PODS,
+    PRIORITY_CLASSES,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_QUOTAS,
@@ -49,19 +52,23 @@ from grove.kube.client.resource import (
     SERVICES,
     Resource,
 )
+from grove.operator.caches.cluster_pods import ClusterPods
+from grove.operator.caches.devices import Devices
 from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.scheduler_process import SchedulerProcess
 from grove.operator.caches.set_sizes import SetSizes
 from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.snapshot import RbacObjects
 from grove.schedulers.backend import ForeignKind, SchedulerObject
-from grove.topology.constraints import topology_name_of
+from grove.topology.fallbacks import topology_names
 
 T = TypeVar("T", bound=HasMetadata)
 
 BY_REPLICA = "replica"
 BY_SET = "set"
+BY_NAMESPACE = "namespace"
 BY_TOPOLOGY = "topology"
 BY_DOMAIN = "domain"
 BY_CLAIM = "claim"
@@ -69,6 +76,7 @@ BY_OWNER = "owner"
 BY_GRAPH = "graph"
 BY_TEMPLATE = "template"
 BY_OWNER_LABEL = "holder"
+BY_NODE = "node"
 MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -101,18 +109,26 @@ class Caches:
         *,
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
+        placement: bool = False,
+        scheduler_lease: SchedulerLease | None = None,
     ) -> None:
         self.fabrics = fabrics or Providers()
         automatic = self.fabrics.auto if auto_fabric else None
-        self.nodes = Nodes(automatic)
+        self.nodes = Nodes(automatic, placement=placement)
         """The nodes of the cluster, of which only what is required is kept."""
+        self.cluster_pods = ClusterPods() if placement else None
+        """All pods of the cluster, watched only for the placement of gangs."""
+        self.devices = Devices() if placement else None
+        """Devices in ResourceSlices, watched only if a gang to place claims some."""
+        self.scheduler_process = SchedulerProcess(scheduler_lease or SchedulerLease())
+        """The scheduler, watched only for the placement of gangs."""
         self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
         """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
             PodCliqueSet,
             indexes={
-                BY_TOPOLOGY: _topology,
+                BY_TOPOLOGY: _topologies,
                 BY_TEMPLATE: referred_templates,
                 BY_DOMAIN: partial(_requested_domains, self.fabrics),
                 BY_GRAPH: _graph,
@@ -123,7 +139,8 @@ class Caches:
         self.sizes = SetSizes(self.sets, self.cliques, self.groups, pods_per_set)
         """How many pods sets request. It subscribes before all other handlers, which read it."""
         self.gangs = _replica_cache(resource_of(PodGang.KIND), PodGang)
-        self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names})
+        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if placement else {}
+        self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names, **by_node})
         self.services = _replica_cache(SERVICES, Service)
         self.autoscalers = _replica_cache(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
         self.service_accounts = _set_cache(SERVICE_ACCOUNTS)
@@ -142,7 +159,12 @@ class Caches:
         self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
             RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
         )
-        self.quotas: Cache[ResourceQuota] = Cache(RESOURCE_QUOTAS, ResourceQuota)
+        self.quotas: Cache[ResourceQuota] = Cache(
+            RESOURCE_QUOTAS, ResourceQuota, indexes={BY_NAMESPACE: _namespace}
+        )
+        self.priority_classes: Cache[PriorityClass] = Cache(PRIORITY_CLASSES, PriorityClass)
+        """Watched only for the placement of gangs."""
+        self._placement = placement
         self.scheduler_objects = {
             kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
         }
@@ -181,7 +203,15 @@ class Caches:
     def optional(self) -> tuple[Cache[Any], ...]:
         """The caches that only some sets need: their kinds may not be served, or not be readable by RBAC."""
         of_schedulers = (*self.scheduler_objects.values(), *self.scheduler_topologies.values())
-        return (self.claims, self.claim_templates, self.quotas, *of_schedulers, *self.domains.values())
+        of_placement = (self.priority_classes,) if self._placement else ()
+        return (
+            *of_placement,
+            self.claims,
+            self.claim_templates,
+            self.quotas,
+            *of_schedulers,
+            *self.domains.values(),
+        )
 
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
@@ -192,6 +222,12 @@ class Caches:
     def resources(self) -> tuple[Resource, ...]:
         """All resources that are written. Secrets are created and never read."""
         return (*(cache.resource for cache in self.all), SECRETS)
+
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """A PriorityClass; without a name, the default class."""
+        if name:
+            return self.priority_classes.get("", name)
+        return next((each for each in self.priority_classes if each.global_default), None)
 
     def access(self, key: SetKey) -> RbacObjects:
         """The RBAC objects with which the init containers of a set read its pods."""
@@ -271,6 +307,11 @@ def _claim_template_names(pod: Pod) -> Iterator[Hashable]:
             yield pod.metadata.namespace, claim.resource_claim_template_name
 
 
+def _node(pod: Pod) -> Iterator[Hashable]:
+    if pod.spec.node_name:
+        yield pod.spec.node_name
+
+
 def _domain_claim_template(provider: FabricDomainProvider, domain: Domain) -> Iterator[Hashable]:
     yield domain.metadata.namespace, provider.template_name(domain)
 
@@ -287,9 +328,12 @@ def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
             return
 
 
-def _topology(workload: PodCliqueSet) -> Iterator[Hashable]:
-    if name := topology_name_of(workload.spec.template):
-        yield name
+def _topologies(workload: PodCliqueSet) -> Iterator[Hashable]:
+    return iter(topology_names(workload.spec.template))
+
+
+def _namespace(found: HasMetadata) -> Iterator[Hashable]:
+    yield found.metadata.namespace
 
 
 def _graph(workload: PodCliqueSet) -> Iterator[Hashable]:

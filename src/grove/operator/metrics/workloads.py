@@ -18,7 +18,7 @@ from grove.api.conditions import ConditionType
 from grove.api.formats import timestamps
 from grove.api.types.podgang import PodGang
 from grove.operator.caches.registry import Caches
-from grove.operator.metrics import fabric
+from grove.operator.metrics import fabric, placement
 from grove.plan.conditions import is_true
 from grove.plan.members.pod_state import gated
 
@@ -99,4 +99,5 @@ class LeaderMetrics:
         self._undo.close()
         for gauge in (workloads, gated_pods):
             gauge.set_function(lambda: 0)
+        placement.free_slots.clear()
         leader.set(0)

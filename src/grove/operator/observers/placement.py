@@ -1,73 +1,256 @@
-"""The state of the placement key: which gangs wait for an assignment of nodes, and which have one."""
+"""The state of the placement key: the gangs that have pods without a node, and what is decided for them.
+
+Plans of replicas report their demands here and read the decisions; only rounds of placement decide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from grove.api.types.podcliqueset import PodCliqueSet
+from grove import timing
+from grove.api.configuration.default_scheduler import PlacementSettings
+from grove.api.configuration.types import DEFAULT_SCHEDULER
+from grove.api.types.kubernetes_objects import PriorityClass
+from grove.api.types.pod import Pod
 from grove.operator.keys import ReplicaKey
-from grove.plan.placement import Assigner, Assignment, GangName
+from grove.operator.metrics.unmet_demand import UnmetDemand
+from grove.operator.observers.cluster_view import ClusterView
+from grove.plan.placement.assignment import Assignment, Decision, GangName, Placements, PodSlot, Waiting
+from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
+from grove.plan.placement.decision import reservations
+from grove.plan.placement.demand import Demand, pod_name
+from grove.plan.placement.round import after_failure
+from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
+from grove.topology.placement.model import Amounts
 
-
-class PlacementSnapshot(Struct, frozen=True):
-    """The gangs that wait for an assignment, in the order of their requests, and the given assignments."""
-
-    assigner: Assigner
-    pending: tuple[GangName, ...]
-    assigned: Mapping[GangName, Assignment]
-
-    def assignments(self) -> dict[GangName, Assignment]:
-        """New assignments for those gangs that there is room for."""
-        given, new = dict(self.assigned), dict[GangName, Assignment]()
-        for gang in self.pending:
-            if (assignment := self.assigner.assign(gang, given)) is not None:
-                given[gang] = new[gang] = assignment
-        return new
+SCHEDULERS = frozenset({DEFAULT_SCHEDULER})
+"""The schedulers for which gangs are placed."""
 
 
 class PlacementState:
-    """The assignments of the whole cluster; only the placement key changes them."""
+    """The gangs of the whole cluster that are placed by the operator."""
 
-    def __init__(self, assigner: Assigner) -> None:
-        self._assigner = assigner
-        self._pending: dict[GangName, ReplicaKey] = {}
-        self._assigned: dict[GangName, Assignment] = {}
-        self._gangs: dict[ReplicaKey, set[GangName]] = {}
+    def __init__(
+        self,
+        view: ClusterView,
+        *,
+        has_quota: Callable[[str], bool],
+        priority_class: Callable[[str], PriorityClass | None],
+        scheduler: Callable[[], str | None],
+        settings: PlacementSettings,
+        clock: Callable[[], float],
+    ) -> None:
+        self.capacity = ClusterCapacity()
+        self._view, self._has_quota, self._priority_class = view, has_quota, priority_class
+        self._scheduler, self._settings, self._clock = scheduler, settings, clock
+        self._states: dict[GangName, GangState] = {}
+        self._open: set[GangName] = set()
+        """Gangs for which every change in the cluster matters: they, or some of their pods, wait or are
+        nominated."""
+        self._waiting: set[GangName] = set()
+        """Those that were found to fit nowhere."""
+        self._unmet = UnmetDemand()
+        self._owners: dict[GangName, ReplicaKey] = {}
+        self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
+        self._gone: set[GangName] = set()
+        self._changed: set[GangName] = set()
 
-    def of(self, key: ReplicaKey, workload: PodCliqueSet) -> Mapping[str, Assignment] | None:
-        """The assignments of a replica's gangs; None if the assigner does not apply to the set."""
-        if not self._assigner.applies_to(workload):
-            return None
-        known = self._gangs.get(key, ())
-        return {gang.name: self._assigned[gang] for gang in known if gang in self._assigned}
+    def of(self, key: ReplicaKey, pods: Iterable[Pod] = (), levels: Collection[str] = ()) -> Placements:
+        """What is decided for a replica's gangs, and the labels of the nodes of its pods: at least those of
+        the levels."""
+        decisions = {
+            gang.name: decision
+            for gang in self._gangs.get(key, ())
+            if (decision := self._states[gang].decision) is not None
+        }
+        view = self._view
+        problem = "" if view.synced else view.problem
+        return Placements(decisions, problem, self._node_labels(pods) if view.require(levels) else None)
 
-    def request(self, key: ReplicaKey, gangs: Iterable[str]) -> bool:
-        """Request assignments for gangs. Returns whether any of the requests is new."""
-        new = {GangName(key.namespace, name) for name in gangs} - self._pending.keys()
-        for gang in new:
-            self._pending[gang] = key
-            self._gangs.setdefault(key, set()).add(gang)
-        return bool(new)
+    def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
+        names = {pod.spec.node_name for pod in pods} - {""}
+        return {name: node.labels for name in names if (node := self._view.node(name)) is not None}
 
-    def snapshot(self) -> PlacementSnapshot | None:
-        """The gangs that wait; None if there are none."""
-        if not self._pending:
-            return None
-        return PlacementSnapshot(self._assigner, tuple(self._pending), dict(self._assigned))
+    def update(self, key: ReplicaKey, demands: Iterable[Demand]) -> bool:
+        """Take over the demands of a replica. Returns whether there is something to decide."""
+        wanted = {demand.gang: demand for demand in demands}
+        for gang in self._gangs.get(key, frozenset()) - wanted.keys():
+            self._drop(gang)
+        if wanted:
+            self._gangs[key] = frozenset(wanted)
+        else:
+            self._gangs.pop(key, None)
+        undecided = False
+        for gang, demand in wanted.items():
+            self._owners[gang] = key
+            undecided |= self._update(gang, demand)
+        return undecided
 
-    def record(self, assignments: Mapping[GangName, Assignment]) -> set[ReplicaKey]:
-        """Store new assignments. Returns the replicas that they are for."""
-        placed: set[ReplicaKey] = set()
-        for gang, assignment in assignments.items():
-            if (key := self._pending.pop(gang, None)) is not None:
-                self._assigned[gang] = assignment
-                placed.add(key)
-        return placed
+    def _update(self, gang: GangName, demand: Demand) -> bool:
+        state = self._states.get(gang)
+        if state is not None and state.demand == demand:
+            return state.decision is None
+        self._gone.discard(gang)
+        self._changed.add(gang)
+        if state is None or not _covers(state.decision, demand):
+            self._store(gang, self._renewed(state, demand))
+            return True
+        self._store(gang, replace(state, demand=demand))
+        return gang in self._open
+
+    def _renewed(self, state: GangState | None, demand: Demand) -> GangState:
+        """The state of a gang that must be decided on again."""
+        if state is None:
+            return GangState(demand)
+        if isinstance(state.decision, Assignment) and state.decision.failed:
+            return after_failure(state, demand, self._clock())
+        return replace(state, demand=demand, decision=None, fits_if_empty=True, backlog=None, stuck_since=0.0)
+
+    def reserved(self) -> dict[str, Counter[str]]:
+        """What is reserved for gangs whose pods are not bound yet, by node; held nodes count as well."""
+        found: dict[str, Counter[str]] = {}
+        for state in self._states.values():
+            if state.decision is not None and state.decision.nodes:
+                for node, amounts in self._reservations(state, state.decision.nodes).items():
+                    found.setdefault(node, Counter()).update(amounts)
+        return found
+
+    def _reservations(self, state: GangState, assigned: Mapping[PodSlot, str]) -> dict[str, Amounts]:
+        gang, observed = self._observed(state), state.demand.unbound
+        unbound = {pod.slot for pod in observed if pod.name not in gang.bound}
+        nodes = {slot: node for slot, node in assigned.items() if slot in unbound and node}
+        return reservations(state.demand, gang.requests, nodes)
 
     def forget(self, key: ReplicaKey) -> None:
-        """Drop the requests and assignments of a replica that no longer exists."""
-        for gang in self._gangs.pop(key, ()):
-            self._pending.pop(gang, None)
-            self._assigned.pop(gang, None)
+        """Drop the gangs of a replica that no longer exists."""
+        self.update(key, ())
+
+    @property
+    def round_delay(self) -> float | None:
+        """How soon a change in the cluster is read: at once if a gang is nominated, later if gangs only wait,
+        as many pods may end at once. None: no gang waits."""
+        if not self._open:
+            return None
+        return 0.0 if self._open - self._waiting else timing.PLACEMENT_INTERVAL
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a round may take long."""
+        return self._view.size > timing.LARGE_ROUND
+
+    def reset(self) -> None:
+        """Read the whole cluster again: a round has failed, and the capacity may be incomplete."""
+        self.capacity = ClusterCapacity()
+        self._view.mark_all_changed()
+        self._changed.update(self._states)
+
+    def changes(self) -> ClusterChanges | None:
+        """What the next round reads; None if nothing is to be done, or if the cluster is not listed yet."""
+        view = self._view
+        if not view.synced or not (self._gone or self._changed or self._open):
+            return None
+        nodes = {
+            name: ObservedNode(view.node(name), view.use_by_priority(name))
+            for name in view.take_changed_nodes()
+        }
+        changed = self._changed | self._open | {GangName(*each) for each in view.take_changed_gangs()}
+        states = [self._states[gang] for gang in changed if gang in self._states]
+        gangs = [self._observed(state) for state in states if view.require(state.demand.label_keys)]
+        gone, self._gone, self._changed = tuple(self._gone), set(), set()
+        return ClusterChanges(
+            nodes,
+            gangs,
+            gone,
+            unbound=tuple(pod.profile.requests for pod in view.unbound_foreign(SCHEDULERS)),
+            in_flight=view.undecided,
+            visible_after=self._settings.visible_after,
+            hold_after=self._settings.hold_after,
+            scheduler=self._scheduler(),
+        )
+
+    def _observed(self, state: GangState) -> ObservedGang:
+        demand, view = state.demand, self._view
+        classes = [self._priority_class(name) for name in demand.priority_classes]
+        priorities = [each.value if each is not None else 0 for each in classes]
+        found = [
+            pod
+            for wanted in demand.pods
+            if wanted.name and (pod := view.pod(demand.gang.namespace, wanted.name)) is not None
+        ]
+        return ObservedGang(
+            state,
+            requests={pod.name: pod.profile.requests for pod in found if not pod.node},
+            nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
+            bound=frozenset(pod.name for pod in found if pod.node),
+            stuck=any(
+                pod.profile.unschedulable
+                and not pod.node
+                and not pod.nominated_node
+                and not pod.profile.gated
+                for pod in found
+            ),
+            uids=frozenset(pod.uid for pod in found),
+            priority=min((pod.profile.priority for pod in found), default=min(priorities, default=0)),
+            may_preempt=not any(each is not None and each.preemption_policy == "Never" for each in classes),
+            has_quota=self._has_quota(demand.gang.namespace),
+        )
+
+    def record(self, result: RoundResult) -> set[ReplicaKey]:
+        """Store the result of a round. Returns the replicas whose plans apply it."""
+        owners: set[ReplicaKey] = set()
+        for gang, state in result.changed.items():
+            known = self._states.get(gang)
+            if known is None:
+                self._gone.add(gang)  # dropped meanwhile: its reservations end with the next round
+                continue
+            if known.demand is not state.demand and not _covers(state.decision, known.demand):
+                continue  # it asks for something else meanwhile
+            self._store(gang, replace(state, demand=known.demand))
+            if known.decision != state.decision:
+                owners.add(self._owners[gang])
+        return owners
+
+    def _store(self, gang: GangName, state: GangState) -> None:
+        self._states[gang] = state
+        if isinstance(state.decision, Assignment) and not _is_open(state.decision, state.demand):
+            self._open.discard(gang)
+        else:
+            self._open.add(gang)
+        self._unmet.set(gang, state.demand if isinstance(state.decision, Waiting) else None)
+        if isinstance(state.decision, Waiting) or (
+            isinstance(state.decision, Assignment) and not state.decision.gated
+        ):
+            self._waiting.add(gang)
+        else:
+            self._waiting.discard(gang)
+
+    def _drop(self, gang: GangName) -> None:
+        del self._states[gang], self._owners[gang]
+        self._changed.discard(gang)
+        self._open.discard(gang)
+        self._waiting.discard(gang)
+        self._unmet.set(gang, None)
+        self._gone.add(gang)
+
+
+def _covers(decision: Decision | None, demand: Demand) -> bool:
+    """Whether a decision still answers a demand: it has a node for each pod that has none. Existing pods
+    beyond the minimum may wait for nodes."""
+    if not isinstance(decision, Assignment):
+        return False
+    if decision.failed:
+        return any(pod.name for pod in demand.pods)  # until its pods are no longer members
+    missing = [pod for pod in demand.unbound if pod.slot not in decision.nodes]
+    if not missing:
+        return True
+    extras = demand.extras
+    return all(pod.name and pod_name(pod.slot) in extras for pod in missing)
+
+
+def _is_open(decision: Assignment, demand: Demand) -> bool:
+    """Whether a gang with nodes still depends on changes in the cluster: it is not released, or pods beyond
+    the minimum have no nodes."""
+    return decision.gated or any(pod.slot not in decision.nodes for pod in demand.unbound)

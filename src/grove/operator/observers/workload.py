@@ -25,8 +25,9 @@ from grove.operator.observers.placement import PlacementState
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.plan.desired.limits import is_held, members
-from grove.plan.placement import NoAssigner
+from grove.plan.placement.assignment import Placements
 from grove.plan.snapshot import OwnedObjects, Snapshot
+from grove.topology.constraints import ResolvedTopology
 
 
 class Observer:
@@ -44,7 +45,7 @@ class Observer:
         fabric_lookup: FabricLookup | None = None,
     ) -> None:
         self._caches, self._states = caches, states if states is not None else KeyStates()
-        self._placement = placement or PlacementState(NoAssigner())
+        self._placement = placement
         self._init_image = init_image
         self._topologies = topologies or TopologyLookup(caches, enabled=False)
         self._schedulers = schedulers or SchedulerLookup(caches, None)
@@ -66,6 +67,7 @@ class Observer:
         pods = tuple(caches.pods.by_index(BY_REPLICA, key))
         deleted_pods, lost_pods = self._missing_pods(key, gangs)
         scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
+        topology, fallbacks = self._topologies.of(workload), self._topologies.of_fallbacks(workload)
         snapshot = Snapshot(
             workload=workload,
             index=key.replica,
@@ -80,8 +82,9 @@ class Observer:
             namespace_terminating=is_in_terminating_namespace(self._states, key, workload.metadata.uid),
             binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
-            placements=self._placement.of(key, workload),
-            topology=self._topologies.of(workload),
+            placements=self._placements(key, pods, (topology, *fallbacks)),
+            topology=topology,
+            fallback_topologies=fallbacks,
             scheduler=scheduler,
             scheduler_objects=self._schedulers.objects(key, scheduler),
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
@@ -90,6 +93,14 @@ class Observer:
         )
         domains = self._fabric_lookup.of_replica(snapshot)
         return replace(snapshot, domains=domains) if domains else snapshot
+
+    def _placements(
+        self, key: ReplicaKey, pods: tuple[Pod, ...], topologies: Iterable[ResolvedTopology | None]
+    ) -> Placements | None:
+        if self._placement is None:
+            return None
+        levels = {level for each in topologies if each is not None for level in each.keys.values()}
+        return self._placement.of(key, pods, levels)
 
     def owned_objects(self, key: SetKey) -> OwnedObjects:
         """All objects with the labels of a set, and the fabric domains that it owns."""

@@ -6,29 +6,44 @@ from collections.abc import Callable
 
 from grove.operator.engine.reconciler import PassResult, Reconciler
 from grove.operator.keys import Key, PlacementKey
-from grove.operator.observers.placement import PlacementSnapshot, PlacementState
+from grove.operator.metrics.placement import count_round, round_seconds
+from grove.operator.observers.placement import PlacementState
 from grove.plan.model import Plan
+from grove.plan.placement.round import run_round
+from grove.plan.placement.state import ClusterChanges
 
 
-class PlacementReconciler(Reconciler[PlacementKey, PlacementSnapshot]):
-    """Assigns the gangs that wait to nodes, in the order of their requests."""
+class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
+    """Decides on gangs. The plans of their replicas write what follows: this key writes nothing."""
 
     def __init__(self, placement: PlacementState, enqueue: Callable[[Key], None]) -> None:
         self._placement, self._enqueue = placement, enqueue
 
-    async def observe(self, key: PlacementKey) -> PlacementSnapshot | None:  # noqa: ARG002
-        return self._placement.snapshot()
+    async def observe(self, key: PlacementKey) -> ClusterChanges | None:  # noqa: ARG002
+        return self._placement.changes()
 
-    def plan(self, snapshot: PlacementSnapshot, now: float) -> Plan:  # noqa: ARG002
-        return Plan(report=snapshot.assignments())
+    def is_large(self, key: PlacementKey) -> bool:  # noqa: ARG002
+        """Whether many nodes or gangs are read: a search among thousands of nodes takes long."""
+        return self._placement.is_large
+
+    def plan(self, snapshot: ClusterChanges, now: float) -> Plan:
+        """The only reader of the capacity: passes over one key never overlap."""
+        with round_seconds.time():
+            result = run_round(self._placement.capacity, snapshot, now)
+        return Plan(report=result, requeue_at=result.next_at)
+
+    def record_plan_failure(self, key: PlacementKey, error: Exception, now: float) -> None:  # noqa: ARG002
+        """What the round was given is lost: the next one reads everything."""
+        self._placement.reset()
 
     def record(
         self,
         key: PlacementKey,  # noqa: ARG002
-        snapshot: PlacementSnapshot,  # noqa: ARG002
+        snapshot: ClusterChanges,
         plan: Plan,
         result: PassResult,  # noqa: ARG002
     ) -> None:
-        """Store the assignments, and enqueue the replicas whose plans apply them."""
+        """Store the decisions, and enqueue the replicas whose plans apply them."""
+        count_round((gang.state for gang in snapshot.gangs), plan.report.changed)
         for replica in self._placement.record(plan.report):
             self._enqueue(replica)

@@ -36,7 +36,7 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
         observer: Observer,
         reports: ReplicaReports,
         scale_in: ScaleInTracker,
-        placement: PlacementState,
+        placement: PlacementState | None,
         slow_writes: SlowWrites,
         enqueue: Callable[[Key], None],
     ) -> None:
@@ -89,7 +89,7 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
             self._reports.record(key, generation, plan.report, result.errors, result.remaining)
         elif result.errors.of_set:  # lost pods could not be patched: the former summary stays
             self._reports.record_errors(key, result.errors.of_set)
-        if plan.awaiting_placement and self._placement.request(key, plan.awaiting_placement):
+        if self._placement is not None and self._placement.update(key, plan.placement_demands):
             self._enqueue(PlacementKey())
 
     def record_plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> None:
@@ -99,7 +99,8 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
         self._slow_writes.record(key, problems)
 
     def dropped(self, key: ReplicaKey) -> None:
-        self._placement.forget(key)
+        if self._placement is not None:
+            self._placement.forget(key)
         if self._scale_in.record_gone(key):
             self._reports.aggregate_later(parent_of(key))
 

@@ -55,6 +55,7 @@ class TopologyReconciler(Reconciler[TopologyKey, TopologySnapshot]):
         binding = self._caches.topology_bindings.get("", key.name)
         topology = self._caches.topologies.get("", key.name) or binding
         if topology is None:
+            self._usage.forget(key.name)
             orphans = tuple(self._orphans(key))
             return TopologySnapshot(None, orphans=orphans) if orphans else None
         references = dict(topology.spec.references)

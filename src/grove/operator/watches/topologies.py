@@ -14,13 +14,14 @@ from grove.kube.cache.cache import HasMetadata
 from grove.operator.caches.predicates import spec_changed, status_changed_by_others
 from grove.operator.caches.registry import Caches, owning_topology
 from grove.operator.keys import TopologyKey
+from grove.operator.observers.free_slots import FreeSlotsObserver
 from grove.operator.watches.table import Watch
 from grove.schedulers.backend import AnyTopology, SchedulerObject
-from grove.topology.constraints import topology_name_of
+from grove.topology.fallbacks import topology_names
 
 
-def topology_watches(caches: Caches) -> tuple[Watch, ...]:
-    """The watches of topologies of both kinds."""
+def topology_watches(caches: Caches, free_slots: FreeSlotsObserver | None = None) -> tuple[Watch, ...]:
+    """The watches of topologies of both kinds, and of free slots if these are counted."""
     find = _TopologyKeys(caches)
     topologies = (caches.topologies, caches.topology_bindings)
     of_schedulers = caches.scheduler_topologies.values()
@@ -32,6 +33,11 @@ def topology_watches(caches: Caches) -> tuple[Watch, ...]:
         *(Watch(cache.on_synced_or_absent, find.all_topologies) for cache in of_schedulers),
         Watch(caches.nodes.subscribe, find.all_topologies, delay=timing.TOPOLOGY_USAGE_DELAY),
         Watch(caches.sets, topologies_referred_to, spec_changed, timing.TOPOLOGY_USAGE_DELAY),
+        *(
+            (Watch(free_slots.subscribe, find.all_topologies, delay=timing.TOPOLOGY_USAGE_DELAY),)
+            if free_slots is not None
+            else ()
+        ),
     )
 
 
@@ -43,9 +49,11 @@ def topology_itself(old: HasMetadata | None, new: HasMetadata | None) -> tuple[T
 
 
 def topologies_referred_to(old: PodCliqueSet | None, new: PodCliqueSet | None) -> Iterator[TopologyKey]:
-    """The topology that a set refers to and the one before, if that changed."""
-    named = {topology_name_of(found.spec.template) if found is not None else "" for found in (old, new)}
-    return (TopologyKey(name) for name in named if name and len(named) > 1)
+    """The topologies that a set refers to now and did not before, or the reverse."""
+    before, after = (
+        topology_names(found.spec.template) if found is not None else frozenset() for found in (old, new)
+    )
+    return (TopologyKey(name) for name in before ^ after)
 
 
 class _TopologyKeys:

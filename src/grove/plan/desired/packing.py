@@ -12,7 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from grove.api.naming import names
-from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podcliqueset import PodCliqueSetTemplate
+from grove.api.types.topology_constraint import TopologyConstraint
 from grove.plan.desired.expand import Gang
 from grove.topology.constraints import ResolvedTopology, to_label_keys
 
@@ -39,11 +40,11 @@ class Packing(Struct, frozen=True):
         return {"topologyConstraint": self.cliques[clique]} if clique in self.cliques else {}
 
 
-def pack(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology | None) -> Packing:
+def pack(template: PodCliqueSetTemplate, gang: Gang, topology: ResolvedTopology | None) -> Packing:
     """Returns the constraints of a gang; none if topology constraints are disabled."""
     if topology is None:
         return Packing()
-    gang_constraint = _gang_constraint(workload, gang, topology)
+    gang_constraint = _gang_constraint(template, gang, topology)
     parts = () if gang.base_gang else _group_constraints(gang, topology)
     cliques = {
         clique.name: constraint
@@ -54,8 +55,8 @@ def pack(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology | None) 
     return Packing(topology.name if constrained else "", gang_constraint, parts, cliques)
 
 
-def _gang_constraint(workload: PodCliqueSet, gang: Gang, topology: ResolvedTopology) -> Body | None:
-    constraint = workload.spec.template.topology_constraint
+def _gang_constraint(template: PodCliqueSetTemplate, gang: Gang, topology: ResolvedTopology) -> Body | None:
+    constraint: TopologyConstraint | None = template.topology_constraint
     if gang.base_gang:
         groups = (clique.group for clique in gang.cliques if clique.group is not None)
         own = (group.template.topology_constraint for group in groups)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from grove import timing
 from grove.api.naming import annotations as keys
 from grove.api.naming import labels, names, well_known
 from grove.api.naming.well_known import Env
@@ -17,11 +18,13 @@ from grove.fabrics.provider import FabricDomainProvider
 from grove.fabrics.requirements import DomainRequirement
 from grove.plan.desired.expand import Clique
 from grove.plan.desired.template_hash import spec_digest
+from grove.plan.placement.assignment import NO_NODE_LABELS, NodeLabels
 
 Body = dict[str, Any]
 DomainClaims = tuple[tuple[FabricDomainProvider, str, DomainRequirement], ...]
 """What the claims of pods in fabric domains depend on: provider, name of the claim template, requirement."""
 
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _POD_VARIABLES = frozenset(
     {Env.SET_NAME, Env.SET_INDEX, Env.CLIQUE_NAME, Env.HEADLESS_SERVICE, Env.POD_INDEX}
 )
@@ -98,10 +101,10 @@ def pod_spec(
     wanted: Clique,
     scheduler: str,
     gated: bool,
-    node_selector: Mapping[str, str] | None = None,
+    node_labels: NodeLabels = NO_NODE_LABELS,
 ) -> Body:
-    """The common spec of all pods of a clique; each only adds its host name. The node selector of an
-    assignment is added to the user's."""
+    """The common spec of all pods of a clique; each only adds its host name. The node labels of an assignment
+    are added to the user's node selector and affinity."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
         {"name": Env.SET_NAME.value, "value": set_name},
@@ -113,14 +116,32 @@ def pod_spec(
     spec = _with_variables(clique_pod_spec(workload, wanted), variables, _POD_VARIABLES)
     spec["subdomain"] = names.service(set_name, index)
     spec["schedulerName"] = scheduler
-    if node_selector:
-        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **node_selector}
+    if node_labels.required:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **node_labels.required}
+    if node_labels.preferred:
+        spec["affinity"] = prefer_nodes(spec.get("affinity"), node_labels.preferred)
     if gated:
         others = [
             gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != well_known.GANG_GATE
         ]
         spec["schedulingGates"] = [{"name": well_known.GANG_GATE}, *others]
     return spec
+
+
+def prefer_nodes(affinity: Body | None, labels: Mapping[str, str]) -> Body:
+    """The affinity of a user with a preference for nodes with these labels."""
+    affinity = affinity or {}
+    nodes = affinity.get("nodeAffinity") or {}
+    terms = [
+        {"weight": timing.PREFERENCE_WEIGHT, "preference": {"matchExpressions": [_is(key, value)]}}
+        for key, value in labels.items()
+    ]
+    preferred = [*(nodes.get(_PREFERRED) or []), *terms]
+    return {**affinity, "nodeAffinity": {**nodes, _PREFERRED: preferred}}
+
+
+def _is(key: str, value: str) -> Body:
+    return {"key": key, "operator": "In", "values": [value]}
 
 
 def _with_variables(spec: Body, variables: list[Body], reserved: frozenset[Env]) -> Body:

@@ -13,7 +13,8 @@ has changed since it was observed (see `members.membership`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import chain
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from grove.plan.desired.initcontainer import with_init_container
 from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
 from grove.plan.fabric.replica_domains import waits_for_domain
+from grove.plan.gang.placement import GangPlacement, PlacementPlanner, held_by_user
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members import pod_state
@@ -35,6 +37,7 @@ from grove.plan.members.membership import Member
 from grove.plan.members.pod_body import pod
 from grove.plan.members.scheduling_gates import remove_gates
 from grove.plan.ownership.repair import ObjectRepair
+from grove.plan.placement.assignment import NO_NODE_LABELS, PodSlot
 from grove.plan.rbac import token_secret
 from grove.plan.resource_claims import ClaimPlanner
 from grove.plan.scale_in import count_owners
@@ -54,12 +57,14 @@ class GangPlanner:
     def __init__(
         self,
         snapshot: Snapshot,
+        gangs: Iterable[Gang],
         cliques: Mapping[str, CliqueState],
         repair: ObjectRepair,
         dependencies: StartupDependencies,
         claims: ClaimPlanner,
         writes: WriteCollector,
         annotations: Callable[[Gang], Mapping[str, str]],
+        was_scheduled: Callable[[CliqueState], bool],
     ) -> None:
         self._annotations = annotations
         self._snapshot, self._cliques, self._repair, self._writes = snapshot, cliques, repair, writes
@@ -67,8 +72,7 @@ class GangPlanner:
         self.scheduler_objects = SchedulerObjects(snapshot)
         self._scheduler = self.scheduler_objects.scheduler
         self._gates_hold_group = self.scheduler_objects.gates_hold_group
-        self.awaiting_placement: list[str] = []
-        """Gangs that wait for an assignment of nodes."""
+        self.placements = PlacementPlanner(snapshot, cliques, gangs, was_scheduled)
         self._by_gang: dict[str, list[CliqueState]] = {}
         """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
@@ -80,17 +84,23 @@ class GangPlanner:
         is_new = gang.name not in self._snapshot.gangs
         if is_new and any(map(self._blocked, gang.cliques)):
             return
-        gated = self._awaits_placement(gang) or (bool(gang.base_gang) and not self._scheduled(gang.base_gang))
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
         }
         annotations = {**self.scheduler_objects.annotations(), **self._annotations(gang)}
-        body = self._repair.gang_body(gang, self._scheduler, references, annotations)
+        body_of = partial(self._repair.gang_body, gang, self._scheduler, references, annotations)
+        waits_for_base = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
+        placement = self.placements.of(gang, body_of, waits_for_base, self._held(gang))
+        if placement.undecided and is_new:
+            return
+        if placement.message:
+            self.scheduler_objects.pending_reasons[gang.name] = placement.message
+        body = placement.annotated(body_of(placement.attempt))
         write = self._repair.plan_gang(gang, body)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))
         deletes = {clique.wanted.name: _delete_pods(clique) for clique in self._by_gang.get(gang.name, ())}
-        pod_writes = self._pod_writes(gang, body, gated, deletes)
-        gate_removals = [] if gated else self._gate_removals(gang, deletes)
+        pod_writes = self._pod_writes(gang, body, placement, deletes)
+        gate_removals = self._gate_removals(gang, placement, deletes)
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
@@ -118,16 +128,15 @@ class GangPlanner:
             return uid_of(write)
         return self._snapshot.gangs[gang.name].metadata.uid
 
-    def _awaits_placement(self, gang: Gang) -> bool:
-        placements = self._snapshot.placements
-        if placements is None or gang.name in placements:
-            return False
-        self.awaiting_placement.append(gang.name)
-        return True
-
-    def _node_selector(self, clique: Clique) -> Mapping[str, str]:
-        assignment = (self._snapshot.placements or {}).get(clique.gang)
-        return assignment.node_selector(clique.name) if assignment else {}
+    def _held(self, gang: Gang) -> str:
+        """What a gang waits for before it asks for nodes; empty if nothing."""
+        if any(map(waits_for_domain, gang.cliques)):
+            return "waits for its fabric domain"
+        if any(map(self._blocked, gang.cliques)):
+            return "waits for what its pods need before they can be created"
+        if held_by_user(gang, self._cliques):
+            return "waits for scheduling gates of the user"
+        return ""
 
     def _scheduled(self, gang: str) -> bool:
         return all(clique.view.scheduled for clique in self._by_gang.get(gang, ()))
@@ -154,11 +163,11 @@ class GangPlanner:
         return tuple(dict.fromkeys(fences))
 
     def _pod_writes(
-        self, gang: Gang, body: objects.Body, gated: bool, deletes: DeletesByClique
+        self, gang: Gang, body: objects.Body, placement: GangPlacement, deletes: DeletesByClique
     ) -> list[Intent]:
         pod_writes: list[Intent] = []
         creates = {
-            clique.name: self._create_pods(self._cliques[clique.name], body, gated, deletes[clique.name])
+            clique.name: self._create_pods(self._cliques[clique.name], body, placement, deletes[clique.name])
             for clique in gang.cliques
         }
         for clique_state in self._by_gang.get(gang.name, ()):
@@ -169,15 +178,30 @@ class GangPlanner:
             later = creates.get(name, {}) if clique_state.found is not None else {}
             self._writes.events += pod_events(later, deletes[name])
         pod_writes += chain.from_iterable(of_clique.values() for of_clique in creates.values())
-        return pod_writes
+        return pod_writes + self._nominations(gang, placement, creates)
+
+    def _nominations(
+        self, gang: Gang, placement: GangPlacement, creates: Mapping[str, Mapping[int, Create]]
+    ) -> list[Patch]:
+        """Nominations of gated pods to their nodes."""
+        nominations: list[Patch | None] = []
+        for clique in gang.cliques:
+            for member in self._cliques[clique.name].membership.members:
+                slot, created = PodSlot(clique.name, member.index), creates[clique.name].get(member.index)
+                if created is not None:
+                    nominations.append(placement.nominate_created(slot, created))
+                else:
+                    nominations.append(placement.nominate(slot, member))
+        return [each for each in nominations if each is not None]
 
     def _create_pods(
-        self, clique: CliqueState, gang: objects.Body, gated: bool, deletes: DeletesByIndex
+        self, clique: CliqueState, gang: objects.Body, placement: GangPlacement, deletes: DeletesByIndex
     ) -> dict[int, Create]:
         """The creates of pods, by their index."""
         missing = clique.membership.missing
         if (
             not missing
+            or placement.undecided
             or self._dependencies.blocked(clique.wanted)
             or self.scheduler_objects.failed(clique.wanted.gang)
         ):
@@ -197,8 +221,12 @@ class GangPlanner:
         additions = self.scheduler_objects.pod_additions(gang, wanted.name, members)
         if additions is None:
             return {}
-        waiting = {member.name: gated or self._is_above_minimum(wanted, member) for member in ready_to_create}
-        specs = {held: self._pod_spec(wanted, held) for held in set(waiting.values())}
+        waiting = {
+            member.name: placement.gated(PodSlot(wanted.name, member.index))
+            or self._is_above_minimum(wanted, member)
+            for member in ready_to_create
+        }
+        specs = {held: self._pod_spec(wanted, held, placement) for held in set(waiting.values())}
 
         def create_pod(member: Member) -> Create:
             spec = with_claims(specs[waiting[member.name]], self._claims.names_for(wanted, member))
@@ -209,12 +237,15 @@ class GangPlanner:
 
         return {member.index: create_pod(member) for member in ready_to_create}
 
-    def _pod_spec(self, wanted: Clique, gated: bool) -> objects.Body:
+    def _pod_spec(self, wanted: Clique, gated: bool, placement: GangPlacement) -> objects.Body:
+        """The spec of the clique's pods. Gated pods get their pins when they are released: a pin cannot be
+        changed."""
         workload, index = self._snapshot.workload, self._snapshot.index
-        startup_parents, node_selector = self._dependencies.parents_of(wanted), self._node_selector(wanted)
+        startup_parents = self._dependencies.parents_of(wanted)
+        node_labels = NO_NODE_LABELS if gated else placement.node_labels(wanted.name)
         if startup_parents and wanted.gang in self._snapshot.gangs:
             self._writes.add(token_secret(workload))
-        spec = pod_spec(workload, index, wanted, self._scheduler, gated, node_selector)
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated, node_labels)
         if startup_parents:
             spec = with_init_container(
                 spec, workload.metadata.name, self._snapshot.init_image, startup_parents
@@ -245,17 +276,18 @@ class GangPlanner:
         created = self._repair.created(PodClique.KIND, clique.wanted.name)
         return objects.controller_reference(clique.ref), (created.id,) if created else ()
 
-    def _gate_removals(self, gang: Gang, deletes: DeletesByClique) -> list[Patch]:
+    def _gate_removals(self, gang: Gang, placement: GangPlacement, deletes: DeletesByClique) -> list[Patch]:
         gate_removals: list[Patch] = []
         for clique in gang.cliques:
-            expected = self._node_selector(clique)
+            node_labels = placement.node_labels(clique.name)
             for member in self._cliques[clique.name].membership.members:
-                if member.pod is not None and (
-                    self._gates_hold_group or not self._is_above_minimum(clique, member)
-                ):
-                    after = _ids(deletes[clique.name], member.index)
+                if member.pod is None or placement.gated(PodSlot(clique.name, member.index)):
+                    continue
+                if self._gates_hold_group or not self._is_above_minimum(clique, member):
+                    template, after = clique.template.spec.pod_spec, _ids(deletes[clique.name], member.index)
                     gate_removals += (
-                        replace(patch, after=after) for patch in remove_gates([member.pod], expected)
+                        replace(patch, after=after)
+                        for patch in remove_gates([member.pod], template, node_labels)
                     )
         return gate_removals
 

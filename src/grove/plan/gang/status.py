@@ -26,9 +26,11 @@ def gang_status(
     message: str,
     now: float,
     channel_shortage: str = "",
+    in_part: bool = False,
 ) -> PodGangStatus:
     """Returns the status of a PodGang. `restarts_exhausted` says why it is not restarted any more, `message`
-    is the scheduler's if it cannot place the gang, `channel_shortage` says why no scheduler could."""
+    is the scheduler's if it cannot place the gang, `channel_shortage` says why no scheduler could. `in_part`:
+    its pods may be scheduled although there is no place for all of them."""
     members = [views[clique.name] for clique in wanted.cliques]
     waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
     waiting_for_pods = [view.wanted.name for view in members if not view.available]
@@ -39,7 +41,7 @@ def gang_status(
     pods_created = all(view.complete for view in members) or is_true(known, ConditionType.INITIALIZED)
     new_conditions = [
         _initialized_condition(pods_created),
-        _scheduled_condition(waiting_for_nodes, message, channel_shortage),
+        _scheduled_condition(waiting_for_nodes, message, channel_shortage, in_part),
         _ready_condition(waiting_for_pods),
     ]
     if restarts_exhausted:
@@ -65,12 +67,13 @@ def _ready_condition(waiting: list[str]) -> Condition:
     return new_condition(ConditionType.READY, not waiting, reason, _too_few_pods_message("ready", waiting))
 
 
-def _scheduled_condition(waiting: list[str], message: str, channel_shortage: str) -> Condition:
+def _scheduled_condition(waiting: list[str], message: str, channel_shortage: str, in_part: bool) -> Condition:
     if waiting and channel_shortage:
         return new_condition(
             ConditionType.SCHEDULED, False, GangReason.ONE_MEMBER_POD_PER_NODE, channel_shortage
         )
-    reason = GangReason.NOT_SCHEDULED if waiting else GangReason.SCHEDULED
+    pending = GangReason.RELEASED_IN_PART if in_part else GangReason.NOT_SCHEDULED
+    reason = pending if waiting else GangReason.SCHEDULED
     suffix = f"{SCHEDULER_MESSAGE_SEPARATOR}{message}" if waiting and message else ""
     return new_condition(
         ConditionType.SCHEDULED, not waiting, reason, _too_few_pods_message("scheduled", waiting) + suffix

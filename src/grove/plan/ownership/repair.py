@@ -39,6 +39,7 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import child_reference, create, patch_if_unchanged, reference, target_of_kind
 from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.diff import merge_patch
+from grove.topology.fallbacks import with_fallback
 
 Body = dict[str, Any]
 
@@ -92,9 +93,13 @@ class ObjectRepair:
         scheduler: str,
         references: Mapping[str, tuple[str, ...]],
         annotations: Mapping[str, str] = MappingProxyType({}),
+        attempt: int = 0,
     ) -> Body:
-        """The desired PodGang with its pod references and annotations."""
-        packing = pack(self._workload, wanted, self._snapshot.topology)
+        """The desired PodGang with its pod references and annotations, and with the constraint of the set (0)
+        or one of its fallbacks (1, ...)."""
+        template = self._workload.spec.template
+        template = with_fallback(template, attempt - 1) if attempt else template
+        packing = pack(template, wanted, self._snapshot.topology_of(attempt))
         spec = objects.gang_spec(self._workload, wanted, references, packing)
         found = self._snapshot.gangs.get(wanted.name)
         known = found.metadata if found is not None else ObjectMeta()

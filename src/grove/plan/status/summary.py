@@ -4,13 +4,15 @@ the set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
 from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
+from grove.plan.gang.placement_status import PlacementStatus
 from grove.plan.gang.status import gang_status
 from grove.plan.model import ReplicaSummary, StatusUpdate
+from grove.plan.placement.assignment import released_in_part
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.clique_and_group import ReplicaRestart, clique_status, group_status
@@ -29,22 +31,30 @@ def status_updates(
     history: TerminationHistory,
     exhausted: Mapping[str, str],
     message: Mapping[str, str],
+    placed: Collection[str],
     now: float,
 ) -> tuple[StatusUpdate, ...]:
     """Returns the status updates of a replica. `exhausted` says by gang why it is not restarted any more;
-    `message` has the scheduler's message by gang that waits for nodes."""
+    `message` has the scheduler's message by gang that waits for nodes; `placed` are the gangs that the
+    operator places."""
+    placements = PlacementStatus(snapshot, placed)
     updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
+    in_part = released_in_part(snapshot.placements)
     of_gangs = [
         status_update(
             found,
-            gang_status(
+            placements.added(
                 found,
-                gang,
-                views,
-                exhausted.get(gang.name, ""),
-                message.get(gang.name, ""),
-                now,
-                channel_shortage(gang),
+                gang_status(
+                    found,
+                    gang,
+                    views,
+                    exhausted.get(gang.name, ""),
+                    message.get(gang.name, ""),
+                    now,
+                    channel_shortage(gang),
+                    gang.name in in_part,
+                ),
             ),
             found.metadata.generation,
         )

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.field_errors import FieldError, invalid
 from grove.api.meta import ObjectMeta
 from grove.rules import syntax
 from grove.rules.decode import Workload
 from grove.rules.model import Facts
 from grove.schedulers.backend import ClusterLookup, SchedulerBackend, SchedulingSpec
+from grove.topology.fallbacks import fallbacks_of
 
 _PATH = "spec.template.cliques.spec.podSpec.schedulerName"
 
@@ -77,6 +79,12 @@ def _unsupported_constraints(workload: Workload, facts: Facts, *, lenient: bool)
         yield from (
             (backend.name, why) for why in _call_backend(backend, backend.unsupported_constraints, workload)
         )
+        if fallbacks_of(workload.template) and not backend.tries_fallbacks:
+            yield (
+                backend.name,
+                f"{backend.name} does not try topologyConstraint.fallbacks: remove them, or use "
+                f"{DEFAULT_SCHEDULER} with placement in its profile",
+            )
 
 
 def _backend_errors(backend: SchedulerBackend, workload: Workload, facts: Facts) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Validation of the topology constraints of a set, its scaling groups and its cliques.
 
-Whether a scheduler can keep a constraint is decided by `scheduler_rules`.
+Fallbacks have their own module. Whether a scheduler can keep a constraint is decided by `scheduler_rules`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from grove.api.field_errors import FieldError, forbidden, invalid, required
-from grove.api.types.clustertopology import TopologyConstraint
+from grove.api.types.topology_constraint import TopologyConstraint
 from grove.rules.decode import Workload
 from grove.rules.model import Facts
+from grove.topology.fallbacks import fallbacks_of
 
 _SET = "spec.template.topologyConstraint"
 _NAME = f"{_SET}.topologyName"
@@ -70,8 +71,9 @@ def constrained_parts(workload: Workload) -> list[ConstrainedPart]:
 
 
 def topologies_named(workload: Workload) -> frozenset[str]:
-    """The topologies that constraints name."""
-    return frozenset(part.constraint.topology_name for part in constrained_parts(workload)) - {""}
+    """The topologies that constraints name, and those that fallbacks name."""
+    named = {part.constraint.topology_name for part in constrained_parts(workload)}
+    return frozenset(named | {each.topology_name for each in fallbacks_of(workload.template)}) - {""}
 
 
 def on_create(workload: Workload, facts: Facts) -> list[FieldError]:

@@ -21,6 +21,7 @@ from grove.rules.fabric import domain_warnings, domains, mnnvl_group
 from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import (
     cliques,
+    fallbacks,
     immutable_fields,
     scaling_groups,
     scheduler_rules,
@@ -46,13 +47,14 @@ def on_create(new: Body, facts: Facts) -> AdmissionResult:
         *_errors(workload, facts, creating=True),
         *(
             topology_constraints.on_create(workload, facts)
+            or fallbacks.on_create(workload, facts)
             or scheduler_rules.unsupported_constraints(workload, facts)
         ),
         *mnnvl_group.on_create(workload, facts),
         *domains.on_create(workload, facts),
         *counts.on_create(workload, facts),
     ]
-    modules = (topology_constraints, scheduler_rules, domain_warnings)
+    modules = (topology_constraints, fallbacks, scheduler_rules, domain_warnings)
     hints = chain.from_iterable(module.warnings(workload, facts) for module in modules)
     return _result(errors, chain(_warnings(workload), hints))
 
@@ -73,6 +75,7 @@ def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
         errors = [error for error in errors if str(error) not in known]
     errors += immutable_fields.errors(stored, workload)
     errors += topology_constraints.on_update(stored, workload, facts)
+    errors += fallbacks.on_update(stored, workload)
     errors += mnnvl_group.on_update(stored, workload)
     errors += domains.on_update(stored, workload, facts)
     errors += counts.on_update(stored, workload, facts)

@@ -16,6 +16,7 @@ import pytest
 
 from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, SERVICES
 from grove.kube.testing.faults import FaultRates
+from grove.schedulers.registry import SchedulerBackends
 from tests.chart import Account
 from tests.cluster.operator.scenarios import SCENARIOS
 from tests.cluster.operator.support.harness import World, operating, successive_operators
@@ -128,10 +129,14 @@ pytestmark = pytest.mark.usefixtures("garbage_collector")
 
 
 @pytest.fixture
-async def world(world: World, name: str, scheduler_crds: None, aware_account: Account) -> World:
+async def world(
+    world: World, name: str, scheduler_crds: None, aware_account: Account, placing_account: Account
+) -> World:
     """The operator of a scenario with another scheduler or a fabric has the rights to its kinds."""
-    if options(SCENARIOS[name]):
-        world.config = aware_account.config
+    if chosen := options(SCENARIOS[name]):
+        schedulers: SchedulerBackends | None = chosen.get("backends")
+        places = schedulers is not None and schedulers.placement is not None
+        world.config = (placing_account if places else aware_account).config
     return world
 
 

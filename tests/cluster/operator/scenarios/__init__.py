@@ -7,6 +7,7 @@ every checkpoint has the same state, reached by the same creates and deletes (se
 
 from __future__ import annotations
 
+from tests.cluster.operator.placement import placed_gangs
 from tests.cluster.operator.scenarios import (
     api_errors,
     deletion,
@@ -42,6 +43,7 @@ SCENARIOS: dict[str, Scenario] = {
         scheduler_objects,
         long_running,
         fabric,
+        placed_gangs,
     )
     for name, scenario in module.SCENARIOS.items()
 }

@@ -17,7 +17,6 @@ from grove.kube.leader.lease import LeaseTiming
 from grove.kube.testing.faults import FaultRates, FaultyTransport
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.manager import Manager
-from grove.plan.placement import Assigner
 from grove.schedulers.registry import SchedulerBackends
 from tests.cluster.operator.support.recorder import Recorder
 from tests.cluster.operator.support.world import PATIENCE, World, watching
@@ -34,7 +33,6 @@ class Operator:
         self,
         config: Config,
         recorder: Recorder,
-        assigner: Assigner | None = None,
         init_image: str = INIT_IMAGE,
         topology_aware: bool = False,
         backends: SchedulerBackends | None = None,
@@ -52,7 +50,6 @@ class Operator:
         )
         self.manager = Manager(
             self.faults,
-            assigner=assigner,
             init_image=init_image,
             topology_aware=topology_aware,
             backends=backends,
@@ -101,7 +98,6 @@ async def operating(
     stop_after: int | None = None,
     recorder: Recorder | None = None,
     synced: bool = True,
-    assigner: Assigner | None = None,
     init_image: str = INIT_IMAGE,
     topology_aware: bool = False,
     backends: SchedulerBackends | None = None,
@@ -117,7 +113,6 @@ async def operating(
     operator = Operator(
         world.config,
         recorder or Recorder(world.namespace),
-        assigner,
         init_image,
         topology_aware,
         backends,

@@ -1,0 +1,1 @@
+"""Speed and quality of the placement of gangs, on random clusters."""

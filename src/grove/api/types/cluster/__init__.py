@@ -1,0 +1,1 @@
+"""Objects of the whole cluster, with the fields that placement reads."""

@@ -1,0 +1,311 @@
+"""What the plan of a replica asks of placement, and what it applies of the decisions.
+
+A gang asks while one of its pods has no node. A gang that is held for something else does not ask, and so
+reserves nothing. Until there is a decision, none of its pods is created or released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from grove.api.formats import durations
+from grove.api.intents import Create, Patch, uid_of
+from grove.api.naming import annotations as keys
+from grove.api.naming import well_known
+from grove.api.types.pod import read_template
+from grove.plan.cliques.state import CliqueState
+from grove.plan.desired.expand import Clique, Gang
+from grove.plan.members import pod_state
+from grove.plan.members.membership import Member
+from grove.plan.placement.assignment import (
+    NO_NODE_LABELS,
+    Assignment,
+    Decision,
+    GangName,
+    NodeLabels,
+    Pins,
+    PlacementRecord,
+    PodSlot,
+    Waiting,
+    recorded,
+    to_annotation,
+)
+from grove.plan.placement.demand import (
+    Demand,
+    Fallback,
+    WantedClique,
+    WantedPod,
+    clique_unit,
+    gang_unit,
+    pod_shape,
+    priority_class,
+    walk,
+)
+from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import target_of_kind
+from grove.schedulers.backend import PlacementRequest, SchedulerBackend
+from grove.topology.fallbacks import fallbacks_of
+from grove.topology.placement.model import Unit
+
+Body = dict[str, Any]
+GangBodies = Callable[[int], Body]
+"""The desired PodGang with the constraint of the set (0), or with one of its fallbacks (1, ...)."""
+
+
+_IN_PART = "there is no place for all of its pods; they may start one by one, so that autoscalers see them"
+
+
+class GangPlacement(Struct, frozen=True):
+    """The placement of one gang, as far as it is decided."""
+
+    applies: bool = False
+    """Whether the gang is placed by the operator."""
+    assignment: Assignment | None = None
+    message: str = ""
+    """Why it waits for nodes; empty if it does not, or if that is not decided yet."""
+    waits_for_base: bool = False
+    """Whether the base gang must be scheduled first."""
+    decision: Decision | None = None
+    """What is decided, also for a gang that waits: nodes may be held for it."""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the decision is still to come, or comes once the pods of a failed attempt are deleted."""
+        if self.assignment is not None:
+            return self.assignment.failed
+        return self.applies and not self.message and not self.waits_for_base
+
+    @property
+    def attempt(self) -> int:
+        """By which constraint the gang is placed: that of the set (0), or a fallback (1, ...)."""
+        return self.assignment.attempt if self.assignment is not None else 0
+
+    def gated(self, slot: PodSlot) -> bool:
+        """Whether a pod must not be scheduled yet."""
+        if self.waits_for_base or not self.applies:
+            return self.waits_for_base
+        return self.assignment is None or self.assignment.gated or slot not in self.assignment.nodes
+
+    def node_labels(self, clique: str) -> NodeLabels:
+        """The labels of nodes that the clique's pods must have, and should have."""
+        return self.assignment.node_labels(clique) if self.assignment is not None else NO_NODE_LABELS
+
+    def annotated(self, gang: Body) -> Body:
+        """The gang with its pins as an annotation."""
+        if self.assignment is None:
+            return gang
+        annotations = gang["metadata"].get("annotations") or {}
+        pins = to_annotation(self.assignment)
+        if annotations.get(keys.PLACEMENT, "") == pins:
+            return gang
+        annotations = {**annotations, keys.PLACEMENT: pins}
+        return {**gang, "metadata": {**gang["metadata"], "annotations": annotations}}
+
+    def nominate(self, slot: PodSlot, member: Member) -> Patch | None:
+        """The nomination of an existing pod to its node, or the end of a nomination to another one; None if
+        nothing is to be written."""
+        pod, decision = member.pod, self.decision
+        if pod is None or not pod_state.gated(pod):
+            return None
+        if decision is None and (self.undecided or not self.applies):
+            return None
+        node, renewal = self._nominated_node(slot), decision.renewal if decision is not None else ""
+        if isinstance(decision, Assignment) and not decision.gated and slot in decision.nodes:
+            return None  # it is released
+        known = not renewal or not node or pod.metadata.annotations.get(keys.NOMINATION) == renewal
+        if known and pod.status.nominated_node_name == node:
+            return None
+        return _nomination(target_of_kind("v1", "Pod", pod), pod.metadata.uid, node, renewal)
+
+    def nominate_created(self, slot: PodSlot, created: Create) -> Patch | None:
+        """The same for a pod that the plan creates."""
+        node = self._nominated_node(slot)
+        if not node or self.decision is None:
+            return None
+        return _nomination(created.target, uid_of(created), node, self.decision.renewal, created.id)
+
+    def _nominated_node(self, slot: PodSlot) -> str:
+        decision = self.decision
+        if decision is None or (isinstance(decision, Assignment) and not decision.gated):
+            return ""
+        return decision.nodes.get(slot, "")
+
+
+def _nomination(target: Any, uid: str, node: str, renewal: str, *after: str) -> Patch:
+    """The write of a nomination. If schedulers forget it, an annotation changes with it: a write that changes
+    nothing is no event for them."""
+    metadata: Body = {"uid": uid}
+    if node and renewal:
+        metadata["annotations"] = {keys.NOMINATION: renewal}
+    body = {"metadata": metadata, "status": {"nominatedNodeName": node or None}}
+    return Patch(target, body, subresource="status", after=after)
+
+
+class PlacementPlanner:
+    """Collects the demands of one replica's gangs."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cliques: Mapping[str, CliqueState],
+        gangs: Iterable[Gang],
+        was_scheduled: Callable[[CliqueState], bool],
+    ) -> None:
+        self._snapshot, self._cliques, self._was_scheduled = snapshot, cliques, was_scheduled
+        self._scaled_gangs = [gang for gang in gangs if gang.base_gang]
+        self._topology = snapshot.topology
+        self.demands: list[Demand] = []
+        self.placed: set[str] = set()
+        """The gangs that the operator places, also those that have their nodes."""
+
+    def of(self, gang: Gang, bodies: GangBodies, waits_for_base: bool, held: str) -> GangPlacement:
+        """The placement of a gang. `held` says what else it waits for besides its base gang."""
+        body = bodies(0)
+        backend, placements = self._snapshot.scheduler, self._snapshot.placements
+        if placements is None or backend is None or not backend.places(_placement_request(gang, body)):
+            return GangPlacement(waits_for_base=waits_for_base)
+        self.placed.add(gang.name)
+        if held or waits_for_base:
+            return GangPlacement(applies=True, message=held, waits_for_base=waits_for_base)
+        demand = self._demand(gang, bodies, backend)
+        if not any(demand.unbound):
+            # Every pod has its node; pods that were created or released are no longer gated.
+            record = self._recorded(_annotations(body))
+            return GangPlacement(True, Assignment(attempt=record.attempt, pins=record.pins))
+        self.demands.append(demand)
+        if placements.problem and not demand.constrained:
+            return GangPlacement()
+        if placements.problem:
+            return GangPlacement(applies=True, message=f"cannot place it: {placements.problem}")
+        decision = placements.decisions.get(gang.name)
+        if isinstance(decision, Waiting):
+            return GangPlacement(applies=True, message=decision.message, decision=decision)
+        message = _IN_PART if decision is not None and decision.in_part else ""
+        return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
+
+    def _demand(self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend) -> Demand:
+        follow = self._base_pins(gang)
+        cliques = [self._wanted(clique, follow) for clique in gang.cliques]
+        found, record = self._snapshot.gangs.get(gang.name), self._recorded(_annotations(bodies(0)))
+        pods = tuple(pod for clique in cliques for pod in clique.pods)
+        # A gang stays with the constraint that it was placed by, once a pod may be there.
+        movable = all(pod.gated for pod in pods)
+        attempt = 0 if movable else record.attempt
+        unit = gang_unit(bodies(attempt), cliques)
+        return Demand(
+            gang=GangName(self._snapshot.workload.metadata.namespace, gang.name),
+            unit=unit,
+            pods=pods,
+            levels=self._levels(attempt),
+            attempt=attempt,
+            fallbacks=tuple(self._fallbacks(bodies, cliques)) if movable else (),
+            scheduler=backend.name,
+            priority_classes=self._priority_classes(gang, backend),
+            created=found.metadata.creation_timestamp or "" if found is not None else "",
+            further=tuple(self._further(gang)) if movable and unit.required else (),
+            pinned=record.pins if attempt == record.attempt else {},
+            was_scheduled=all(self._was_scheduled(self._cliques[clique.name]) for clique in gang.cliques),
+            constrained=any(each.required for each in walk(unit)),
+        )
+
+    def _priority_classes(self, gang: Gang, backend: SchedulerBackend) -> tuple[str, ...]:
+        """The PriorityClasses of a gang's pods: that of the set is theirs only if they are in a group."""
+        of_set = self._snapshot.workload.spec.template.priority_class_name
+        if of_set and backend.gang_object_kind is not None:
+            return (of_set,)
+        return tuple({priority_class(bytes(clique.template.spec.pod_spec)): None for clique in gang.cliques})
+
+    def _recorded(self, annotations: Mapping[str, str]) -> PlacementRecord:
+        return recorded(annotations, len(self._snapshot.fallback_topologies))
+
+    def _fallbacks(self, bodies: GangBodies, cliques: list[WantedClique]) -> Iterator[Fallback]:
+        after = 0.0
+        for number, each in enumerate(fallbacks_of(self._snapshot.workload.spec.template), start=1):
+            after += durations.parse(each.after).total_seconds()
+            yield Fallback(number, after, gang_unit(bodies(number), cliques), self._levels(number))
+
+    def _further(self, gang: Gang) -> Iterator[Unit]:
+        """The scaled gangs of a base gang, which follow it into its domain."""
+        for scaled in self._scaled_gangs:
+            if scaled.base_gang == gang.name:
+                parts = (clique_unit(self._wanted(clique, {})) for clique in scaled.cliques)
+                yield Unit(scaled.name, parts=tuple(parts))
+
+    def _levels(self, attempt: int) -> tuple[str, ...]:
+        topology = self._snapshot.topology_of(attempt)
+        return tuple(topology.keys.values()) if topology is not None else ()
+
+    def _wanted(self, clique: Clique, follow: Pins) -> WantedClique:
+        template = bytes(clique.template.spec.pod_spec)
+        shape = pod_shape(template, bool(clique.fabric_domains), tuple(sorted(follow.items())))
+        return WantedClique(
+            clique.name, clique.min_available, shape, tuple(_pods(self._cliques[clique.name]))
+        )
+
+    def _base_pins(self, gang: Gang) -> Pins:
+        """The pins of the base gang that the constraint of the whole set asks for: scaled gangs follow it."""
+        base = self._snapshot.gangs.get(gang.base_gang)
+        if base is None or self._topology is None:
+            return {}
+        constraint = base.spec.topology_constraint
+        key = constraint.pack_constraint.required if constraint and constraint.pack_constraint else ""
+        levels = list(self._topology.keys.values())
+        if key not in levels:
+            return {}
+        shared = levels[: levels.index(key) + 1]
+        pins = next(iter(self._recorded(base.metadata.annotations).pins.values()), {})
+        return {level: pins[level] for level in shared if level in pins}
+
+
+def held_by_user(gang: Gang, cliques: Mapping[str, CliqueState]) -> bool:
+    """Whether pods of a gang have scheduling gates of the user, which no operator removes."""
+    return any(_has_user_gates(clique, cliques[clique.name].membership.members) for clique in gang.cliques)
+
+
+def _has_user_gates(clique: Clique, members: Iterable[Member]) -> bool:
+    in_template = any(
+        gate.name != well_known.GANG_GATE
+        for gate in read_template(clique.template.spec.pod_spec).scheduling_gates
+    )
+    for member in members:
+        if member.pod is None:
+            if in_template:
+                return True
+        elif any(gate.name != well_known.GANG_GATE for gate in member.pod.spec.scheduling_gates):
+            return True
+    return False
+
+
+def _pods(clique: CliqueState) -> Iterator[WantedPod]:
+    members = clique.membership.members
+    named = {member.name for member in members}
+    # If all pods are replaced at once, the gang starts over: it may go elsewhere.
+    starts_over = all(member.pod is None for member in members)
+    leaving = {
+        pod_state.index_of(pod): pod.spec.node_name
+        for pod in clique.pods
+        if not starts_over and pod.metadata.name not in named and not pod_state.ended(pod)
+    }
+    for member in members:
+        pod, slot = member.pod, PodSlot(clique.wanted.name, member.index)
+        predecessor = leaving.get(member.index, "")
+        if pod is None:
+            yield WantedPod(slot, predecessor=predecessor)
+        else:
+            node, gated = pod.spec.node_name, pod_state.gated(pod)
+            yield WantedPod(slot, pod.metadata.name, node, gated, "" if node else predecessor)
+
+
+def _placement_request(gang: Gang, body: Body) -> PlacementRequest:
+    pods = sum(clique.replicas for clique in gang.cliques)
+    return PlacementRequest(
+        body, pods, any(clique.fabric_domains for clique in gang.cliques), bool(gang.base_gang)
+    )
+
+
+def _annotations(body: Body) -> Mapping[str, str]:
+    found: Mapping[str, str] = body["metadata"].get("annotations") or {}
+    return found

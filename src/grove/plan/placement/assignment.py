@@ -1,0 +1,155 @@
+"""What is decided for a gang: an assignment to domains and nodes, or the reason why it waits.
+
+The domains are stored in an annotation of the PodGang, in the write that names its members and before its
+pods exist. So all pods of a gang have the same pins, also if another process becomes the leader in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from grove.api.naming import annotations as keys
+
+Pins = Mapping[str, str]
+"""A node selector: the label of a required level, and those of the levels above it."""
+
+
+class GangName(NamedTuple):
+    """Namespace and name of a PodGang."""
+
+    namespace: str
+    name: str
+
+
+class PodSlot(NamedTuple):
+    """A pod of a gang by its clique and its index there: its name changes when it is replaced."""
+
+    clique: str
+    number: int
+
+
+class NodeLabels(Struct, frozen=True):
+    """The labels of the nodes that pods go to."""
+
+    required: Pins = {}
+    preferred: Pins = {}
+
+
+NO_NODE_LABELS = NodeLabels()
+
+
+class Assignment(Struct, frozen=True):
+    """Where the pods of a gang go."""
+
+    attempt: int = 0
+    """By which constraint: 0 is that of the set, 1 its first fallback."""
+    pins: Mapping[str, Pins] = {}
+    """By clique. Required levels only: a gang without them may use any node."""
+    nodes: Mapping[PodSlot, str] = {}
+    """The node of each pod that is not bound yet. Pods are nominated to it if the gang is nominated;
+    otherwise the scheduler may choose another one."""
+    nominated: bool = False
+    """Whether free nodes are scarce: pods are created gated and nominated to their nodes, and are released
+    together."""
+    released: bool = False
+    """Whether nominated pods may be scheduled now."""
+    preempts: bool = False
+    """Whether its nodes are free only once the scheduler has preempted pods of a lower priority."""
+    failed: bool = False
+    """Whether the gang cannot be completed: all of its pods are deleted, and it starts over."""
+    near: Mapping[str, Pins] = {}
+    """By clique, the labels that the scheduler should prefer: those of preferred levels."""
+    domain: tuple[str, ...] = ()
+    """The domain of the gang as a whole; empty if it may use any node."""
+    domains: Mapping[str, str] = {}
+    """The domain of each unit with a required level, for the status."""
+    score: float = 1.0
+    in_part: bool = False
+    """Whether pods were released although there is no place for all of them: autoscalers see them, and those
+    that fit may start before the others."""
+    renewal: str = ""
+    """Changes when the scheduler may have lost the nominations: they are then written again."""
+
+    def node_labels(self, clique: str) -> NodeLabels:
+        """The labels of the nodes that the pods of a clique go to."""
+        return NodeLabels(self.pins.get(clique, {}), self.near.get(clique, {}))
+
+    @property
+    def gated(self) -> bool:
+        """Whether its pods wait for their release."""
+        return self.nominated and not self.released
+
+
+class Waiting(Struct, frozen=True):
+    """There is no place for a gang at present."""
+
+    message: str
+    """Why, in one line for users."""
+    gave_up: bool = False
+    """Whether the search was stopped at its limit of work: it is not known whether there is a place."""
+    nodes: Mapping[PodSlot, str] = {}
+    """Nodes that are held for the gang although they are full: its pods are nominated to them."""
+    renewal: str = ""
+    """As in an assignment."""
+
+
+Decision = Assignment | Waiting
+
+
+class Placements(Struct, frozen=True):
+    """What is decided for the gangs of one replica."""
+
+    decisions: Mapping[str, Decision] = {}
+    """By gang. A gang without a decision waits for it."""
+    problem: str = ""
+    """Why nothing can be decided, such as a missing RBAC permission. Then only gangs with required levels
+    wait: the others are left to the scheduler."""
+    node_labels: Mapping[str, Mapping[str, str]] | None = None
+    """The labels of the nodes that pods of the replica are bound to; None: not listed yet."""
+
+
+def failed_gangs(placements: Placements | None) -> frozenset[str]:
+    """The gangs that start over, with all of their pods."""
+    decisions = placements.decisions if placements is not None else {}
+    return frozenset(name for name, each in decisions.items() if isinstance(each, Assignment) and each.failed)
+
+
+def released_in_part(placements: Placements | None) -> frozenset[str]:
+    """The gangs whose pods were released although there is no place for all of them."""
+    decisions = placements.decisions if placements is not None else {}
+    return frozenset(
+        name for name, each in decisions.items() if isinstance(each, Assignment) and each.in_part
+    )
+
+
+class PlacementRecord(Struct, frozen=True, omit_defaults=True):
+    """What a PodGang records of its assignment."""
+
+    pins: Mapping[str, Pins] = {}
+    """By clique."""
+    attempt: int = 0
+
+
+_NOTHING = PlacementRecord()
+_decoder = msgspec.json.Decoder(PlacementRecord)
+
+
+def to_annotation(assignment: Assignment) -> str:
+    """The value of the annotation on a PodGang; empty if there is nothing to record."""
+    pins = {clique: dict(each) for clique, each in assignment.pins.items() if each}
+    record = PlacementRecord(pins, assignment.attempt)
+    return "" if record == _NOTHING else msgspec.json.encode(record, order="deterministic").decode()
+
+
+def recorded(annotations: Mapping[str, str], fallbacks: int) -> PlacementRecord:
+    """What a PodGang records; nothing if the annotation is missing or was damaged, or names a fallback that
+    the set does not have."""
+    try:
+        found = _decoder.decode(annotations.get(keys.PLACEMENT) or "{}")
+    except msgspec.MsgspecError:
+        return _NOTHING
+    return found if 0 <= found.attempt <= fallbacks else _NOTHING

@@ -1,0 +1,108 @@
+"""The nodes of the cluster with what is taken of them: use by bound pods, and reservations for gangs whose
+pods are not bound yet. Only the pass over the placement key reads and changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from grove.plan.placement.assignment import GangName
+from grove.topology.placement.index import ClusterIndex
+from grove.topology.placement.model import Amounts, Node, NodeUse
+
+UseByPriority = Mapping[int, Amounts]
+
+
+class ObservedNode(Struct, frozen=True):
+    """A node that has changed; without `node` it was removed."""
+
+    node: Node | None
+    use: UseByPriority = {}
+
+
+class ClusterCapacity:
+    """One index for each list of levels that gangs ask with, all with the same nodes and reservations."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, ObservedNode] = {}
+        self._indexes: dict[tuple[str, ...], ClusterIndex] = {}
+        self._by_node: dict[str, dict[GangName, Amounts]] = {}
+        self._by_gang: dict[GangName, tuple[str, ...]] = {}
+
+    def observe(self, changed: Mapping[str, ObservedNode]) -> None:
+        """Take over nodes that have changed."""
+        for name, observed in changed.items():
+            if observed.node is None:
+                self._nodes.pop(name, None)
+                for index in self._indexes.values():
+                    index.remove_node(name)
+                continue
+            self._nodes[name] = observed
+            for index in self._indexes.values():
+                index.set_node(observed.node, self._use(name))
+
+    def index(self, levels: tuple[str, ...]) -> ClusterIndex:
+        """The nodes by these levels. Gangs without levels use any index: they fit everywhere or nowhere."""
+        if not levels and self._indexes:
+            return next(iter(self._indexes.values()))
+        found = self._indexes.get(levels)
+        if found is None:
+            nodes = [observed.node for observed in self._nodes.values() if observed.node is not None]
+            found = ClusterIndex(levels, nodes, {node.name: self._use(node.name) for node in nodes})
+            self._indexes[levels] = found
+        return found
+
+    def reserve(self, gang: GangName, amounts: Mapping[str, Amounts]) -> None:
+        """Replace the reservations of a gang: amounts by node."""
+        before = self._by_gang.pop(gang, ())
+        for name in before:
+            of_node = self._by_node[name]
+            del of_node[gang]
+            if not of_node:
+                del self._by_node[name]
+        for name, each in amounts.items():
+            self._by_node.setdefault(name, {})[gang] = each
+        if amounts:
+            self._by_gang[gang] = tuple(amounts)
+        for name in {*before, *amounts}:
+            for index in self._indexes.values():
+                index.set_use(name, self._use(name))
+
+    def over_committed(
+        self, gang: GangName, preempts_below: int | None = None, *, if_vacated: bool = False
+    ) -> str:
+        """A node that has no room for what is reserved for a gang; empty if there is none. Pods of a priority
+        below `preempts_below` are not counted. `if_vacated`: only the reservations of other gangs are in its
+        way."""
+        for name in self._by_gang.get(gang, ()):
+            observed = self._nodes.get(name)
+            if observed is None or observed.node is None:
+                return name
+            use, free = self._use(name), dict(observed.node.allocatable)
+            staying = (
+                taken
+                for priority, taken in use.by_priority.items()
+                if not if_vacated and (preempts_below is None or priority >= preempts_below)
+            )
+            for taken in (*staying, use.reserved):
+                for resource, amount in taken.items():
+                    free[resource] = free.get(resource, 0) - amount
+            if any(free[resource] < 0 for resource in self._by_node[name][gang]):
+                return name
+        return ""
+
+    def can_hold(self, gang: GangName) -> bool:
+        """Whether the nodes that are reserved for a gang could be used by it once they are empty."""
+        nodes = [self._nodes.get(name) for name in self._by_gang.get(gang, ())]
+        usable = all(each and each.node and each.node.ready and not each.node.unschedulable for each in nodes)
+        return usable and not self.over_committed(gang, if_vacated=True)
+
+    def _use(self, name: str) -> NodeUse:
+        observed = self._nodes.get(name)
+        reserved: dict[str, int] = {}
+        for amounts in self._by_node.get(name, {}).values():
+            for resource, amount in amounts.items():
+                reserved[resource] = reserved.get(resource, 0) + amount
+        return NodeUse(observed.use if observed is not None else {}, reserved)

@@ -1,0 +1,249 @@
+"""Decides on one gang at a time: an assignment next to those that were given before, or why it waits.
+
+Where nodes are plentiful, pods are created at once with the pins of their domain, and the scheduler chooses
+their nodes. Where nodes are scarce, pods are nominated to nodes and released together (see `release`). So are
+pods for which the scheduler must preempt others: their nominations keep pods of the same priority off the
+nodes that the victims leave.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot, Waiting
+from grove.plan.placement.cluster_capacity import ClusterCapacity
+from grove.plan.placement.demand import Demand, pod_name, walk
+from grove.plan.placement.message import waiting_message
+from grove.plan.placement.slack import has_slack
+from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
+from grove.topology.placement.index import ClusterIndex
+from grove.topology.placement.model import Amounts, Domain, Problem, Unit
+from grove.topology.placement.solve import solve
+
+
+class Circumstances(Struct, frozen=True):
+    """What a decision depends on besides the demand and the capacity."""
+
+    priority: int = 0
+    may_preempt: bool = True
+    requests: Mapping[str, Amounts] = {}
+    """By the name of an existing pod, its requests as admitted. Pods that do not exist yet are counted by
+    their template."""
+    in_flight: Sequence[Amounts] = ()
+    """The requests of pods that the scheduler may bind at any moment."""
+    others_wait: bool = False
+    """Whether another gang waits for nodes."""
+    has_quota: bool = False
+    """Whether a ResourceQuota of the namespace could refuse some of the pods."""
+    excluded: Mapping[Domain, str] = {}
+    """Domains in which an attempt has failed, with the reason."""
+
+
+class Decided(Struct, frozen=True):
+    """A decision, with what the next decisions depend on."""
+
+    decision: Decision
+    fits_if_empty: bool = True
+    """Of a gang that waits: whether it could fit once others have left."""
+
+
+def decide(
+    capacity: ClusterCapacity, demand: Demand, given: Circumstances, *, minimum_only: bool = False
+) -> Decided:
+    """The decision for a gang. Its reservations in the capacity are replaced. `minimum_only`: pods beyond the
+    minimum of their cliques get no node."""
+    capacity.reserve(demand.gang, {})
+    index = capacity.index(demand.levels)
+    unit = asked_unit(index, demand, given.requests)
+    if minimum_only:
+        unit = _without_extras(unit)
+    answer, preempts = _solve(index, unit, demand, given)
+    scarce = preempts
+    if isinstance(answer, Placed) and not preempts:
+        capacity.reserve(demand.gang, _reservations(unit, _nodes(demand, answer)))
+        scarce = _is_scarce(index, unit, answer, given)
+    if scarce or not isinstance(answer, Placed):
+        capacity.reserve(demand.gang, {})
+        if (beside := _solve_beside_predecessors(index, unit, demand, given)) is not None:
+            answer, preempts, scarce = beside, False, True
+    if not isinstance(answer, Placed):
+        fits = not isinstance(answer, NoFit) or answer.fits_if_empty is not False
+        message, gave_up = waiting_message(index, answer), isinstance(answer, GaveUp)
+        return Decided(Waiting(message, gave_up), fits_if_empty=fits)
+    nodes = _nodes(demand, answer)
+    capacity.reserve(demand.gang, reservations(demand, given.requests, nodes))
+    assignment = Assignment(
+        attempt=demand.attempt,
+        pins=dict(_pins(index, unit, answer)),
+        nodes=nodes,
+        nominated=scarce and _may_be_nominated(demand),
+        preempts=preempts,
+        near=dict(_preferred_labels(index, unit, answer)),
+        domain=answer.domains[unit.name] if unit.required else (),
+        domains={unit.name: "/".join(domain) for unit, domain in _required_domains(unit, answer)},
+        score=answer.score,
+    )
+    return Decided(assignment)
+
+
+def asked_unit(index: ClusterIndex, demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
+    """The gang as it can be placed: with the requests of its pods as admitted, and without required levels
+    that its bound pods break."""
+    return _without_broken_levels(index, _with_admitted_requests(demand, requests))
+
+
+def reservations(
+    demand: Demand, requests: Mapping[str, Amounts], nodes: Mapping[PodSlot, str]
+) -> dict[str, Amounts]:
+    """What is reserved for a gang with these nodes, by node. A pod whose predecessor still has the node needs
+    no reservation there."""
+    kept = {pod.slot for pod in demand.unbound if pod.predecessor and pod.predecessor == nodes.get(pod.slot)}
+    others = {slot: node for slot, node in nodes.items() if slot not in kept}
+    return _reservations(_with_admitted_requests(demand, requests), others)
+
+
+def _nodes(demand: Demand, answer: Placed) -> dict[PodSlot, str]:
+    """The nodes of the pods that are not bound yet."""
+    named = {pod.slot: pod_name(pod.slot) for pod in demand.unbound}
+    return {slot: answer.nodes[name] for slot, name in named.items() if name in answer.nodes}
+
+
+def _solve(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances) -> tuple[Answer, bool]:
+    """The answer of the solver, and whether pods of a lower priority must leave first. A gang stays in the
+    domains that it is pinned to as long as it fits there, or if a pod may be there."""
+    problem = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
+    first = answer = solve(index, problem)
+    if isinstance(answer, NoFit) and demand.pinned and demand.movable:
+        problem = replace(problem, gang=unit)
+        first = answer = solve(index, problem)
+    if isinstance(answer, NoFit) and given.may_preempt:
+        answer = solve(index, replace(problem, preempt_below=given.priority))
+        if isinstance(answer, Placed):
+            return answer, True
+    return first, False
+
+
+def _solve_beside_predecessors(
+    index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances
+) -> Placed | None:
+    """The gang with successors on the nodes of their predecessors, which still use them."""
+    kept = {pod_name(pod.slot): pod.predecessor for pod in demand.unbound if pod.predecessor}
+    if not kept:
+        return None
+
+    def bound(part: Unit) -> Unit:
+        pods = tuple(replace(pod, node=kept.get(pod.name, pod.node)) for pod in part.pods)
+        return replace(part, pods=pods, parts=tuple(map(bound, part.parts)))
+
+    answer = solve(index, Problem(bound(pinned_unit(unit, demand.pinned)), excluded=given.excluded))
+    return answer if isinstance(answer, Placed) else None
+
+
+def _may_be_nominated(demand: Demand) -> bool:
+    """Whether pods may be nominated to their nodes. A release that has begun is finished without that."""
+    return demand.asks and all(pod.gated for pod in demand.unbound)
+
+
+def _is_scarce(index: ClusterIndex, unit: Unit, answer: Placed, given: Circumstances) -> bool:
+    """Whether other pods could take the nodes before all pods of the gang are bound."""
+    return given.others_wait or given.has_quota or not has_slack(index, unit, answer, given.in_flight)
+
+
+def _with_admitted_requests(demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
+    """The gang with the requests of its existing pods."""
+    admitted = {pod_name(pod.slot): requests[pod.name] for pod in demand.pods if pod.name in requests}
+    if not admitted:
+        return demand.unit
+
+    def rebuilt(unit: Unit) -> Unit:
+        pods = tuple(
+            replace(pod, shape=replace(pod.shape, requests=admitted[pod.name]))
+            if admitted.get(pod.name, pod.shape.requests) != pod.shape.requests
+            else pod
+            for pod in unit.pods
+        )
+        return replace(unit, pods=pods, parts=tuple(map(rebuilt, unit.parts)))
+
+    return rebuilt(demand.unit)
+
+
+def _without_extras(unit: Unit) -> Unit:
+    pods = tuple(pod for pod in unit.pods if pod.node or not pod.extra)
+    return replace(unit, pods=pods, parts=tuple(map(_without_extras, unit.parts)))
+
+
+def _without_broken_levels(index: ClusterIndex, unit: Unit) -> Unit:
+    """The gang without required levels that its bound pods break: they were bound before, or nodes have other
+    labels since. Those levels are preferred, so that lost pods are replaced."""
+    parts = tuple(_without_broken_levels(index, part) for part in unit.parts)
+    if unit.required not in index.levels:
+        return replace(unit, parts=parts)
+    level = index.levels.index(unit.required)
+    nodes = {pod.node for each in walk(unit) for pod in each.pods if pod.node}
+    domains = {index.domain_at(index.ids[node], level) for node in nodes if node in index.ids}
+    if len(domains) > 1 or None in domains:
+        return replace(unit, required="", preferred=unit.preferred or unit.required, parts=parts)
+    return replace(unit, parts=parts)
+
+
+def pinned_unit(unit: Unit, pins: Mapping[str, Pins]) -> Unit:
+    """The gang with its pins as part of the node selectors of its pods."""
+    if not pins:
+        return unit
+    pods = unit.pods
+    if selector := pins.get(unit.name):
+        shapes = {id(pod.shape): pod.shape for pod in pods}
+        pinned = {
+            known: replace(shape, node_selector={**shape.node_selector, **selector})
+            for known, shape in shapes.items()
+        }
+        pods = tuple(replace(pod, shape=pinned[id(pod.shape)]) for pod in pods)
+    return replace(unit, pods=pods, parts=tuple(pinned_unit(part, pins) for part in unit.parts))
+
+
+def _reservations(unit: Unit, nodes: Mapping[PodSlot, str]) -> dict[str, Amounts]:
+    requests = {pod.name: pod.shape.requests for each in walk(unit) for pod in each.pods}
+    by_node: dict[str, Counter[str]] = {}
+    for slot, node in nodes.items():
+        by_node.setdefault(node, Counter()).update(requests[pod_name(slot)])
+    return {node: dict(amounts) for node, amounts in by_node.items()}
+
+
+def _required_domains(unit: Unit, answer: Placed) -> Iterator[tuple[Unit, Domain]]:
+    return ((each, answer.domains[each.name]) for each in walk(unit) if each.required)
+
+
+def _pins(index: ClusterIndex, unit: Unit, answer: Placed, outer: Domain = ()) -> Iterator[tuple[str, Pins]]:
+    """By clique, the labels of the narrowest required domain that it is in, and of all domains around it."""
+    domain = answer.domains[unit.name] if unit.required else outer
+    domain = domain if len(domain) > len(outer) else outer
+    if unit.pods and domain:
+        yield unit.name, {key: value for key, value in zip(index.levels, domain, strict=False) if value}
+    for part in unit.parts:
+        yield from _pins(index, part, answer, domain)
+
+
+def _preferred_labels(
+    index: ClusterIndex, unit: Unit, answer: Placed, outer: Pins | None = None
+) -> Iterator[tuple[str, Pins]]:
+    """By clique, the label of the preferred level of each unit around it: its value on most of the nodes of
+    that unit."""
+    near = dict(outer or {})
+    if unit.preferred in index.levels:
+        level = index.levels.index(unit.preferred)
+        values = Counter(
+            index.paths[index.ids[answer.nodes[pod.name]]][level]
+            for each in walk(unit)
+            for pod in each.pods
+            if pod.name in answer.nodes
+        )
+        if common := next((value for value, _ in values.most_common() if value), ""):
+            near[unit.preferred] = common
+    if unit.pods and near:
+        yield unit.name, near
+    for part in unit.parts:
+        yield from _preferred_labels(index, part, answer, near)

@@ -1,0 +1,49 @@
+"""When nominated pods are released.
+
+A nomination holds a node only against pods that the scheduler considers afterwards. Pods that it has taken
+up before, and not bound yet, are invisible. So a gang is released once all its nominations are observed and
+every pod that was unbound at that moment is bound, unschedulable or gone. The watch of pods shows them in the
+order of their changes: at that moment all pods that were created before the nominations are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from grove.plan.placement.assignment import Assignment, Decision
+from grove.plan.placement.demand import Demand
+
+
+class Backlog(Struct, frozen=True):
+    """The pods in flight when the last nomination of a gang was observed."""
+
+    since: float
+    pods: frozenset[str]
+    """Their UIDs."""
+
+
+def nominations_observed(demand: Demand, assignment: Assignment, nominated: Callable[[str], str]) -> bool:
+    """Whether each pod with a node is observed with its nomination. `nominated` maps the name of a pod to the
+    node of its nomination."""
+    wanted = {pod.slot: pod.name for pod in demand.unbound}
+    return all(
+        (name := wanted.get(slot, "")) and nominated(name) == node for slot, node in assignment.nodes.items()
+    )
+
+
+def outdated_nominations(demand: Demand, decision: Decision | None, observed: Mapping[str, str]) -> set[str]:
+    """The nodes that gated pods are nominated to although they were given other ones, or none. `observed` has
+    the node by the name of a pod."""
+    nodes = decision.nodes if decision is not None else {}
+    return {
+        node
+        for pod in demand.unbound
+        if pod.gated and (node := observed.get(pod.name, "")) and node != nodes.get(pod.slot, "")
+    }
+
+
+def remaining(backlog: Backlog, in_flight: frozenset[str]) -> bool:
+    """Whether a pod of the backlog is still in flight."""
+    return not backlog.pods.isdisjoint(in_flight)

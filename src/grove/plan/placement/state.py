@@ -1,0 +1,113 @@
+"""What rounds of placement know about gangs, what they read, and what they return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from grove.plan.placement.assignment import Assignment, Decision, GangName, PodSlot, Waiting
+from grove.plan.placement.cluster_capacity import ObservedNode
+from grove.plan.placement.demand import Demand
+from grove.plan.placement.release import Backlog
+from grove.topology.placement.model import Amounts, Domain
+
+
+class Hold(Struct, frozen=True):
+    """Nodes that are held for a gang although they are full."""
+
+    domain: Domain
+    """The domain of the gang as a whole; empty if it may use any node. There is one hold for each."""
+    nodes: Mapping[PodSlot, str]
+    until: float
+    """When it ends, and another gang may hold the domain."""
+
+
+class GangState(Struct, frozen=True):
+    """A gang that has pods without a node, and what was decided for it before."""
+
+    demand: Demand
+    decision: Decision | None = None
+    fits_if_empty: bool = True
+    """Of a gang that waits: whether it could fit once others have left."""
+    since: float = 0.0
+    """When it began to wait for nodes."""
+    backlog: Backlog | None = None
+    """Of a nominated gang: the pods that must be bound or gone before it is released."""
+    stuck_since: float = 0.0
+    """Of a released gang: since when the scheduler finds no node for one of its pods."""
+    failed: Mapping[Domain, float] = {}
+    """The domains in which it could not be completed, and until when each is excluded."""
+    failures: int = 0
+    hold: Hold | None = None
+    """The nodes that are held for it, until it is released."""
+    hold_from: float = 0.0
+    """When a hold is searched for again, after none was found."""
+    holds: int = 0
+    """How many times nodes were held for it since it began to wait: gangs take turns."""
+    renewal: str = ""
+    """What its nominations were last renewed for: a scheduler process, or a time."""
+    renewed_at: float = 0.0
+
+    @property
+    def order(self) -> tuple[str, GangName]:
+        return self.demand.created or "~", self.demand.gang
+
+    @property
+    def waits(self) -> bool:
+        return isinstance(self.decision, Waiting)
+
+    @property
+    def nominations(self) -> Mapping[PodSlot, str]:
+        """The nodes that its pods are nominated to until they are released."""
+        decision = self.decision
+        if isinstance(decision, Assignment):
+            return decision.nodes if decision.gated else {}
+        return decision.nodes if decision is not None else {}
+
+
+class ObservedGang(Struct, frozen=True):
+    """A gang, and what the watch of pods shows of it."""
+
+    state: GangState
+    requests: Mapping[str, Amounts] = {}
+    """By the name of a pod, its requests as admitted."""
+    nominations: Mapping[str, str] = {}
+    """By the name of a pod, the node that it is nominated to."""
+    bound: frozenset[str] = frozenset()
+    """The names of bound pods."""
+    stuck: bool = False
+    """Whether the scheduler has found no node for a released pod, and preempts none for it."""
+    uids: frozenset[str] = frozenset()
+    priority: int = 0
+    may_preempt: bool = True
+    has_quota: bool = False
+
+
+class ClusterChanges(Struct, frozen=True, eq=False):
+    """What a round reads; only changed nodes."""
+
+    nodes: Mapping[str, ObservedNode]
+    gangs: Sequence[ObservedGang]
+    gone: Sequence[GangName] = ()
+    """Gangs whose reservations end: all pods are bound, or they were deleted."""
+    unbound: Sequence[Amounts] = ()
+    """The requests of pods of others that have no node."""
+    in_flight: frozenset[str] = frozenset()
+    """The UIDs of all pods, ours and those of others, that the scheduler has not decided on yet."""
+    visible_after: float | None = None
+    """After how many seconds a gang without required constraints is released although it does not fit, so
+    that autoscalers see its pods; None: never."""
+    hold_after: float = math.inf
+    """After how many seconds nodes are held for a gang that waits."""
+    scheduler: str | None = None
+    """The scheduler process, which loses nominations when it ends; empty if it is not known. None: the
+    scheduler keeps them."""
+
+
+class RoundResult(Struct, frozen=True):
+    """The gangs whose state has changed, and when to run the next round at the latest."""
+
+    changed: Mapping[GangName, GangState]
+    next_at: float | None = None

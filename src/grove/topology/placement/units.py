@@ -1,0 +1,209 @@
+"""A gang in the form that the solver works on: units with levels as positions, and pods of equal shape as one
+class with a count."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from grove.topology.placement.eligibility import names_nodes, rejection, selector_keys
+from grove.topology.placement.index import ClusterIndex, Vector
+from grove.topology.placement.model import Domain, Partition, Pod, PodShape, Unit
+
+
+class PodClass:
+    """Pods of equal shape: on which nodes they may run, and how many fit."""
+
+    def __init__(self, number: int, shape: PodShape, index: ClusterIndex) -> None:
+        self.number, self.shape, self._index = number, shape, index
+        pairs = index.request(shape.requests, shape.fabric)
+        self.missing = pairs if isinstance(pairs, str) else ""
+        """A resource that no node has."""
+        self.pairs: tuple[tuple[int, int], ...] = () if isinstance(pairs, str) else pairs
+        self.accelerated = any(index.extended[d] for d, _ in self.pairs)
+        """Whether a pod makes every node busy that it runs on."""
+        self._keys = tuple(sorted(selector_keys(shape)))
+        self._by_name = names_nodes(shape)
+        self._eligible: dict[object, bool] = {}
+        self.known_slots: dict[Vector, int] = {}
+        """What `slots` found, for loops over many nodes."""
+
+    def eligible(self, i: int) -> bool:
+        """Whether node i admits these pods. Nodes that do not differ in what matters share the answer."""
+        key: object = self._index.profiles[i]
+        if self._by_name:
+            key = i
+        elif self._keys:
+            labels = self._index.node(i).labels
+            key = (key, *(labels.get(name) for name in self._keys))
+        found = self._eligible.get(key)
+        if found is None:
+            admitted = not self.missing and rejection(self.shape, self._index.node(i)) is None
+            found = self._eligible[key] = admitted
+        return found
+
+    def slots(self, free: Vector) -> int:
+        """How many of these pods fit into what is free on one node."""
+        found = self.known_slots.get(free)
+        if found is None:
+            count = min((free[d] // amount for d, amount in self.pairs), default=sys.maxsize)
+            found = self.known_slots[free] = max(0, count)
+        return found
+
+    def makes_busy(self, i: int) -> bool:
+        return self.accelerated or self._index.plain[i]
+
+
+class Load:
+    """The pods of one class in one unit."""
+
+    def __init__(self, pod_class: PodClass, unit: PlacementUnit) -> None:
+        self.pod_class, self.unit = pod_class, unit
+        self.pods: list[str] = []
+        self.extra: list[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.pods)
+
+
+class PlacementUnit:
+    """A unit of the gang, with sums over all of it."""
+
+    def __init__(self, unit: Unit, outer: PlacementUnit | None, compiler: Compiler) -> None:
+        index = compiler.index
+        self.name, self.outer = unit.name, outer
+        self.unknown_level = unit.required if unit.required and unit.required not in index.levels else ""
+        self.required = _level(index, unit.required)
+        self.preferred = _level(index, unit.preferred)
+        self.bound: list[int] = []
+        """Nodes of pods that are bound already, of the minimum."""
+        self.bound_pods: dict[str, str] = {}
+        self.loads: list[Load] = []
+        self._add_pods(unit.pods, compiler)
+        self.parts = [PlacementUnit(part, self, compiler) for part in unit.parts]
+        totals: Counter[PodClass] = Counter()
+        for load in self.loads:
+            totals[load.pod_class] += load.count
+        for part in self.parts:
+            totals.update(part.totals)
+            self.bound += part.bound
+        self.totals: Counter[PodClass] = Counter(
+            {each: totals[each] for each in sorted(totals, key=_hardest) if totals[each]}
+        )
+        """By class, the pods of the minimum that are to be placed: those that ask for most first."""
+        self.pods = sum(self.totals.values()) + len(self.bound)
+        self.needs: Counter[int] = Counter()
+        for pod_class, count in self.totals.items():
+            for d, amount in pod_class.pairs:
+                self.needs[d] += amount * count
+        self.allowed = self._domains_of_bound_pods(index)
+        self.kind = compiler.kind_of(self)
+        copies = Counter(part.kind for part in self.parts)
+        examples = {part.kind: part for part in self.parts}
+        kinds = [(part, copies[kind]) for kind, part in examples.items()]
+        self.kinds_of_parts = sorted(kinds, key=lambda each: each[0].required is None)
+        """Interchangeable parts: one of them, and how many there are; those with a required level first."""
+
+    def walk(self) -> Iterator[PlacementUnit]:
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def allows(self, domain: Domain) -> bool:
+        """Whether pods that are bound already allow a domain of the required level."""
+        return self.allowed is None or domain in self.allowed
+
+    def satisfied_by(self, domain: Domain) -> bool:
+        """Whether everything inside of a domain is in one domain of the required level, too."""
+        if self.required is None:
+            return not self.unknown_level
+        outer = domain[: self.required + 1]
+        return self.required < len(domain) and bool(outer[-1]) and self.allows(outer)
+
+    def _add_pods(self, pods: tuple[Pod, ...], compiler: Compiler) -> None:
+        loads: dict[PodClass, Load] = {}
+        for pod in pods:
+            if pod.node:
+                self.bound_pods[pod.name] = pod.node
+                if pod.node in compiler.index.ids and not pod.extra:
+                    self.bound.append(compiler.index.ids[pod.node])
+                continue
+            pod_class = compiler.class_of(pod.shape)
+            load = loads.get(pod_class)
+            if load is None:
+                load = loads[pod_class] = Load(pod_class, self)
+            (load.extra if pod.extra else load.pods).append(pod.name)
+        self.loads = list(loads.values())
+
+    def _domains_of_bound_pods(self, index: ClusterIndex) -> frozenset[Domain] | None:
+        """Where the required level allows this unit, since pods of it are bound; None for anywhere."""
+        if self.required is None:
+            return None
+        found = (index.domain_at(i, self.required) for i in self.bound)
+        return frozenset(domain for domain in found if domain is not None) or None
+
+
+class Compiler:
+    """Makes units, with one class for all pods of equal shape."""
+
+    def __init__(self, index: ClusterIndex, partition: Partition | None = None, value: str = "") -> None:
+        self.index = index
+        self.classes: list[PodClass] = []
+        self._partition, self._value = partition, value
+        self._by_object: dict[int, PodClass] = {}
+        self._by_shape: dict[object, PodClass] = {}
+        self._kinds: dict[object, int] = {}
+
+    def compile(self, unit: Unit) -> PlacementUnit:
+        return PlacementUnit(unit, None, self)
+
+    def class_of(self, shape: PodShape) -> PodClass:
+        found = self._by_object.get(id(shape))
+        if found is None:
+            key = _shape_key(shape)
+            found = self._by_shape.get(key)
+            if found is None:
+                found = PodClass(len(self.classes), self._in_partition(shape), self.index)
+                self._by_shape[key] = found
+                self.classes.append(found)
+            self._by_object[id(shape)] = found
+        return found
+
+    def kind_of(self, unit: PlacementUnit) -> int:
+        """A number that interchangeable units share."""
+        loads = tuple(sorted((load.pod_class.number, load.count) for load in unit.loads))
+        parts = tuple(sorted(part.kind for part in unit.parts))
+        key = (unit.required, unit.preferred, unit.unknown_level, loads, parts, tuple(unit.bound))
+        return self._kinds.setdefault(key, len(self._kinds))
+
+    def _in_partition(self, shape: PodShape) -> PodShape:
+        if self._partition is None or not self._value or not shape.fabric:
+            return shape
+        return replace(shape, node_selector={**shape.node_selector, self._partition.key: self._value})
+
+
+def _hardest(pod_class: PodClass) -> tuple[object, ...]:
+    """Pods with many accelerators first: where something does not fit, they show it first."""
+    return (not pod_class.accelerated, [-amount for _, amount in pod_class.pairs], pod_class.number)
+
+
+def _level(index: ClusterIndex, key: str) -> int | None:
+    return index.levels.index(key) if key in index.levels else None
+
+
+def _shape_key(shape: PodShape) -> object:
+    return (
+        _items(shape.requests),
+        _items(shape.node_selector),
+        shape.affinity,
+        shape.tolerations,
+        shape.fabric,
+    )
+
+
+def _items(mapping: Mapping[str, object]) -> frozenset[tuple[str, object]]:
+    return frozenset(mapping.items())

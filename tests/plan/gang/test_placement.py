@@ -1,0 +1,205 @@
+"""What the plan of a replica asks of placement, and what it applies of its decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
+from grove.api.intents import Create, Patch
+from grove.api.naming import annotations as keys
+from grove.api.naming.well_known import GANG_GATE
+from grove.plan.model import Plan
+from grove.plan.placement.assignment import Assignment, Decision, Placements, PodSlot, Waiting, recorded
+from grove.plan.replica import plan_replica
+from grove.schedulers.kube import Kube
+from tests.plan.builders import a_clique, a_set
+from tests.plan.simulator import actors
+from tests.plan.simulator.simulator import Simulator
+
+A, B = PodSlot("wl-0-a", 0), PodSlot("wl-0-b", 0)
+NODES = {A: "n1", B: "n2"}
+RACK_1 = Assignment(pins={"wl-0-a": {"rack": "r1"}}, nodes=NODES)
+
+
+def a_simulator(mode: PlacementMode = PlacementMode.ALL, **pod_spec: Any) -> Simulator:
+    body = a_set("a:1 b:1")
+    body["spec"]["template"]["cliques"][0] = a_clique("a:1", nodeSelector={"gpu": "yes"}, **pod_spec)
+    sim = Simulator(body)
+    sim.scheduler = Kube(placement=DefaultSchedulerConfig(placement=mode).placement_settings)
+    return sim
+
+
+def planned(sim: Simulator, decision: Decision | None = None, problem: str = "") -> Plan:
+    decisions = {"wl-0": decision} if decision is not None else {}
+    return plan_replica(replace(sim.snapshot(), placements=Placements(decisions, problem)), sim.now)
+
+
+def pod_specs(sim: Simulator) -> dict[str, Any]:
+    return {name.rpartition("-")[0]: sim.api.get("Pod", name)["spec"] for name in sim.pods()}
+
+
+def gates(spec: dict[str, Any]) -> list[str]:
+    return [gate["name"] for gate in spec.get("schedulingGates") or ()]
+
+
+def writes(plan: Plan) -> list[str]:
+    return sorted(" ".join(intent.id.split()[:2]) for intent in plan.intents)
+
+
+def nominations(plan: Plan) -> dict[str, str]:
+    found = [each for each in plan.intents if isinstance(each, Patch) and each.subresource == "status"]
+    return {
+        each.target.name.rpartition("-")[0]: each.body["status"]["nominatedNodeName"]
+        for each in found
+        if each.target.kind == "Pod"
+    }
+
+
+def test_new_gang_is_not_written_before_the_decision() -> None:
+    sim = a_simulator()
+    plan = planned(sim)
+    (demand,) = plan.placement_demands
+    assert demand.gang == ("ns", "wl-0")
+    assert {pod.slot for pod in demand.unbound} == {A, B}
+    assert not [each for each in plan.intents if isinstance(each, Create) and "Pod " in each.id]
+    assert "create PodGang" not in writes(plan)
+    assert "create PodClique" in writes(plan), "what needs no nodes does not wait"
+
+
+def test_gang_with_slack_is_created_pinned_and_ungated() -> None:
+    sim = a_simulator()
+    plan = planned(sim, RACK_1)
+    sim.execute(plan)
+    specs = pod_specs(sim)
+    assert not any(map(gates, specs.values()))
+    assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1"}
+    assert "nodeSelector" not in specs["wl-0-b"]
+    assert recorded(sim.api.get("PodGang", "wl-0")["metadata"]["annotations"], 0).pins == RACK_1.pins
+    assert nominations(plan) == {}
+
+
+def test_preferred_labels_are_node_affinity() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, replace(RACK_1, near={"wl-0-b": {"rack": "r2"}})))
+    affinity = pod_specs(sim)["wl-0-b"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["preference"]["matchExpressions"] == [{"key": "rack", "operator": "In", "values": ["r2"]}]
+
+
+def test_waiting_gang_is_created_gated_and_says_why() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, Waiting("no rack has room")))
+    assert [gates(spec) for spec in pod_specs(sim).values()] == [[GANG_GATE], [GANG_GATE]]
+    plan = planned(sim, Waiting("no rack has room"))
+    assert plan.intents == ()
+    statuses = [each.desired for each in plan.status_updates if each.target.kind == "PodGang"]
+    assert any("no rack has room" in each.message for each in statuses[0].conditions)
+
+
+def test_nominated_gang_is_created_gated_and_nominated_at_once() -> None:
+    sim = a_simulator()
+    tight = replace(RACK_1, nominated=True)
+    sim.execute(planned(sim, tight))
+    assert {
+        name.rpartition("-")[0]: sim.api.get("Pod", name)["status"]["nominatedNodeName"]
+        for name in sim.pods()
+    } == {"wl-0-a": "n1", "wl-0-b": "n2"}
+    assert all(map(gates, pod_specs(sim).values()))
+    assert "rack" not in pod_specs(sim)["wl-0-a"]["nodeSelector"], "a pin of a gated pod could not be changed"
+    assert planned(sim, tight).intents == ()
+    moved = replace(tight, nodes={A: "n3", B: "n2"})
+    assert nominations(planned(sim, moved)) == {"wl-0-a": "n3"}
+
+
+def test_release_pins_and_removes_the_gate_in_one_write() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, replace(RACK_1, nominated=True)))
+    plan = planned(sim, replace(RACK_1, nominated=True, released=True))
+    assert writes(plan) == ["patch Pod", "patch Pod"]
+    sim.execute(plan)
+    specs = pod_specs(sim)
+    assert not any(map(gates, specs.values()))
+    assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1"}
+
+
+def test_pod_without_a_node_stays_gated() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, replace(RACK_1, nodes={A: "n1"})))
+    assert {name: bool(gates(spec)) for name, spec in pod_specs(sim).items()} == {
+        "wl-0-a": False,
+        "wl-0-b": True,
+    }
+
+
+def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    actors.run_all(sim)
+    (lost,) = sim.pods("wl-0-a")
+    actors.force_delete(sim, lost)
+    plan = planned(sim)
+    sim.execute(plan)
+    (demand,) = plan.placement_demands
+    assert [(pod.slot, pod.name != "") for pod in demand.pods] == [(A, False), (B, True)]
+    assert demand.pinned == RACK_1.pins
+    assert not demand.movable
+    sim.execute(planned(sim, RACK_1))
+    (successor,) = sim.pods("wl-0-a")
+    assert successor != lost
+    assert pod_specs(sim)["wl-0-a"]["nodeSelector"]["rack"] == "r1"
+
+
+def test_scheduled_gang_asks_for_nothing() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    actors.run_all(sim)
+    assert planned(sim).placement_demands == ()
+    assert planned(sim).intents == ()
+
+
+def test_failed_gang_is_replaced_whole_and_asks_again() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    before = set(sim.pods())
+    plan = planned(sim, replace(RACK_1, failed=True))
+    assert writes(plan).count("delete Pod") == 2
+    assert writes(plan).count("create Pod") == 0
+    (demand,) = plan.placement_demands
+    assert demand.movable
+    sim.execute(plan)
+    sim.execute(planned(sim, RACK_1))
+    assert not before & set(sim.pods())
+
+
+def test_gang_held_by_gates_of_the_user_does_not_ask() -> None:
+    sim = a_simulator(schedulingGates=[{"name": "example.com/quota"}])
+    plan = planned(sim)
+    assert plan.placement_demands == ()
+    sim.execute(plan)
+    assert GANG_GATE in gates(pod_specs(sim)["wl-0-a"])
+
+
+@pytest.mark.parametrize("mode", [PlacementMode.OFF, PlacementMode.CONSTRAINED])
+def test_gang_without_constraint_is_left_to_the_scheduler(mode: PlacementMode) -> None:
+    sim = a_simulator(mode)
+    plan = planned(sim)
+    sim.execute(plan)
+    assert plan.placement_demands == ()
+    assert not any(map(gates, pod_specs(sim).values()))
+
+
+def test_unconstrained_gang_does_not_wait_for_missing_rights() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, problem="nodes is forbidden"))
+    assert len(sim.pods()) == 2
+    assert not any(map(gates, pod_specs(sim).values()))
+
+
+def test_annotation_that_was_damaged_records_nothing() -> None:
+    nothing = recorded({}, 0)
+    for damaged in ("{", "[1]", '{"attempt": 1}', '{"attempt": -1}', '{"attempt": 99}'):
+        assert recorded({keys.PLACEMENT: damaged}, 0) == nothing
+    assert recorded({keys.PLACEMENT: '{"attempt": 1}'}, 1).attempt == 1

@@ -1,0 +1,199 @@
+"""What the solver takes into account, one thing at a time."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from grove.topology.placement.answers import GaveUp, Placed, Reason
+from grove.topology.placement.index import ClusterIndex
+from grove.topology.placement.model import (
+    FABRIC_POD,
+    Node,
+    NodeUse,
+    Partition,
+    Pod,
+    PodShape,
+    Problem,
+    Unit,
+)
+from grove.topology.placement.solve import solve
+from tests.topology.placement.builders import (
+    GPU,
+    LEVELS,
+    a_gang,
+    a_node,
+    a_shape,
+    place,
+    pods,
+    racks,
+    reasons,
+    refuse,
+    used,
+)
+
+
+def rack_of(nodes: dict[str, str]) -> set[str]:
+    return {node.rpartition("-")[0] for node in nodes.values()}
+
+
+def test_required_level_keeps_a_gang_in_one_domain() -> None:
+    assert rack_of(place(racks(), a_gang(2, "rack"), {"a-1-1": used(1)})) == {"a-2"}
+
+
+def test_gang_without_constraint_uses_any_nodes() -> None:
+    assert len(set(place(racks(), a_gang(4)).values())) == 4
+
+
+def test_preferred_level_is_given_up_in_part_only() -> None:
+    answer = solve(ClusterIndex(LEVELS, racks("a", 2, 3)), Problem(a_gang(4, "zone", "rack")))
+    assert isinstance(answer, Placed)
+    assert answer.score == 0.75
+    assert not answer.preferred_met
+
+
+def test_split_gang_goes_to_the_largest_preferred_domain() -> None:
+    nodes = [*racks("a", 1, 3), *(a_node(f"a/2/a-2-{i}") for i in range(2))]
+    answer = solve(ClusterIndex(LEVELS, nodes), Problem(a_gang(4, "zone", "rack")), improvement_limit=0)
+    assert isinstance(answer, Placed)
+    assert answer.score == 0.75
+
+
+def test_whole_domain_is_kept() -> None:
+    assert rack_of(place(racks(), a_gang(1, "rack"), {"a-2-1": used(1)})) == {"a-2"}
+
+
+def test_group_replicas_choose_racks_of_their_own() -> None:
+    parts = tuple(Unit(f"g{i}", "rack", "", (), pods(f"g{i}-", 2)) for i in range(2))
+    answer = solve(ClusterIndex(LEVELS, racks("ab")), Problem(Unit("gang", "zone", "", parts)))
+    assert isinstance(answer, Placed)
+    assert answer.domains == {"gang": ("a",), "g0": ("a", "1"), "g1": ("a", "2")}
+
+
+def test_bound_pod_keeps_the_domain_of_its_unit() -> None:
+    nodes = racks()
+    gang = Unit("gang", "rack", "", (), (Pod("bound", a_shape(), node="a-2-2"), *pods("p", 1)))
+    assert place(nodes, gang, {"a-2-2": used(8)}) == {"bound": "a-2-2", "p0": "a-2-1"}
+    full = refuse(nodes, gang, {"a-2-2": used(8), "a-2-1": used(1)})
+    assert Reason.BOUND_ELSEWHERE in reasons(full)
+
+
+def test_gang_follows_the_domain_it_is_given() -> None:
+    assert rack_of(place(racks("ab"), a_gang(2, "rack"), within=("b",))) <= {"b-1", "b-2"}
+    assert refuse(racks("ab"), a_gang(5), within=("b",)).domains == 1
+
+
+def test_excluded_domain_is_not_tried() -> None:
+    assert rack_of(place(racks(), a_gang(2, "rack"), excluded={("a", "1"): "back-off"})) == {"a-2"}
+    both = {("a",): "back-off"}
+    answer = refuse(racks(), a_gang(2, "rack"), excluded=both)
+    assert reasons(answer) == {Reason.EXCLUDED}
+    assert answer.fits_if_empty
+
+
+def test_former_domain_is_chosen_among_equals() -> None:
+    assert rack_of(place(racks(), a_gang(2, "rack"), former=("a", "2"))) == {"a-2"}
+    assert rack_of(place(racks(), a_gang(2, "rack"), former=("a", "1"))) == {"a-1"}
+
+
+def test_domain_with_room_for_what_follows_comes_first() -> None:
+    nodes = [*racks("a", 1, 2), *racks("b", 1, 4)]
+    use = {"a-1-1": used(1)}
+    gang = Unit("gang", "zone", "", (), pods("p", 1))
+    assert rack_of(place(nodes, gang, use)) == {"a-1"}
+    further = (Unit("later", "", "", (), pods("later", 3)),)
+    answer = solve(ClusterIndex(LEVELS, nodes, use), Problem(gang, further=further))
+    assert isinstance(answer, Placed)
+    assert (rack_of(dict(answer.nodes)), answer.room_for_further) == ({"b-1"}, True)
+    assert answer.nodes.keys() == {"p0"}
+    too_many = (Unit("later", "", "", (), pods("later", 9)),)
+    answer = solve(ClusterIndex(LEVELS, nodes, use), Problem(gang, further=too_many))
+    assert isinstance(answer, Placed)
+    assert not answer.room_for_further
+
+
+def test_pods_of_lower_priority_count_as_gone_on_request() -> None:
+    use = {node.name: used(8, priority=5) for node in racks()}
+    assert Reason.INSUFFICIENT in reasons(refuse(racks(), a_gang(), use))
+    assert place(racks(), a_gang(), use, preempt_below=6)
+    refuse(racks(), a_gang(), use, preempt_below=5)
+
+
+def test_reservations_are_named_and_not_preempted() -> None:
+    use = {node.name: NodeUse(reserved={GPU: 8, "pods": 1}) for node in racks()}
+    assert Reason.RESERVED in reasons(refuse(racks(), a_gang(), use, preempt_below=100))
+
+
+def test_extra_pods_are_placed_if_there_is_room() -> None:
+    gang = Unit("gang", "rack", "", (), (*pods("p", 1), *pods("extra", 2, extra=True)))
+    found = place(racks(), gang)
+    assert len(found) == 2
+    assert len(rack_of(found)) == 1
+
+
+def test_one_fabric_pod_per_node() -> None:
+    shape = a_shape(1, fabric=True)
+    assert len(set(place(racks(), a_gang(2, "rack", shape=shape)).values())) == 2
+    refuse(racks(), a_gang(3, "rack", shape=shape))
+    taken = {"a-1-1": NodeUse({0: {FABRIC_POD: 1}}), "a-2-1": NodeUse({0: {FABRIC_POD: 1}})}
+    refuse(racks(), a_gang(2, "rack", shape=shape), taken)
+
+
+def test_fabric_pods_share_a_partition_that_crosses_racks() -> None:
+    nodes = [
+        replace(node, labels={**node.labels, "clique": f"c{number % 2}"})
+        for number, node in enumerate(racks())
+    ]
+    gang = Unit("gang", "zone", "", (), pods("p", 2, a_shape(fabric=True)))
+    found = place(nodes, gang, partition=Partition("clique"))
+    labels = {node.name: node.labels["clique"] for node in nodes}
+    assert len({labels[name] for name in found.values()}) == 1
+    large = Unit("gang", "zone", "", (), pods("p", 3, a_shape(fabric=True)))
+    refuse(nodes, large, partition=Partition("clique"))
+    assert len(place(nodes, large, partition=Partition("clique", required=False))) == 3
+    assert Reason.NO_DOMAIN in reasons(refuse(nodes, gang, partition=Partition("none")))
+
+
+def test_work_limit_gives_up_and_claims_nothing() -> None:
+    index = ClusterIndex(LEVELS, racks("abc"))
+    assert isinstance(solve(index, Problem(a_gang(2, "rack")), work_limit=1), GaveUp)
+    assert isinstance(solve(index, Problem(a_gang(2, "rack")), work_limit=1000), Placed)
+
+
+def test_answer_does_not_depend_on_the_order_of_nodes() -> None:
+    gang = a_gang(3, "zone", "rack", a_shape(4))
+    assert place(racks("ab"), gang) == place(racks("ab")[::-1], gang)
+
+
+def test_arrangement_that_fits_only_one_way_is_found() -> None:
+    nodes = [a_node("a/1/n1", 5), a_node("a/1/n2", 4)]
+    mixed = tuple(Pod(f"p{i}", a_shape(gpus)) for i, gpus in enumerate((3, 2, 2, 2)))
+    assert place(nodes, Unit("gang", "rack", "", (), mixed))
+
+
+def test_unfit_gang_that_an_empty_cluster_holds_says_so() -> None:
+    use = {node.name: used(8) for node in racks()}
+    assert refuse(racks(), a_gang(2, "rack"), use).fits_if_empty is True
+    answer = refuse(racks(), a_gang(3, "rack"), use)
+    assert answer.fits_if_empty is False
+    assert Reason.TOO_LARGE in reasons(answer)
+
+
+def test_explanation_names_unit_domain_and_amounts() -> None:
+    part = Unit("workers", "rack", "", (), pods("w", 2))
+    use = {"a-1-1": used(3), "a-2-1": used(3), "a-2-2": used(3)}
+    answer = refuse(racks(), Unit("gang", "zone", "", (part,)), use)
+    (report,) = answer.reports
+    assert (report.unit, report.domain) == ("workers", ("a", "1"))
+    (short,) = (each for each in report.shortages if each.reason is Reason.INSUFFICIENT and each.nodes)
+    assert (short.resource, short.nodes, short.have, short.need) == (GPU, 1, 13, 16)
+
+
+def test_pods_without_accelerators_do_not_break_a_rack() -> None:
+    router = PodShape({"cpu": 1000, "pods": 1})
+    answer = solve(ClusterIndex(LEVELS, racks()), Problem(a_gang(1, shape=router)))
+    assert isinstance(answer, Placed)
+    assert answer.broken == (0, 0)
+    plain = ClusterIndex(LEVELS, [Node("n", {"zone": "a"}, {"cpu": 9000, "pods": 9})])
+    answer = solve(plain, Problem(a_gang(1, shape=router)))
+    assert isinstance(answer, Placed)
+    assert answer.broken == (1, 0)
