@@ -8,10 +8,12 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, PODS
+from grove.operator.caches.registry import external_resource
+from grove.schedulers.kube_podgroups import V1Beta1
 from tests.chart import AWARE, operator_account_of
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES, a_topology, topology
 from tests.cluster.operator.support.harness import operating
-from tests.cluster.operator.support.objects import GANGS, SETS, gated
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS, gated
 from tests.cluster.operator.support.workloads import clique, workload
 from tests.cluster.operator.support.world import World, watching
 from tests.cluster.schedulers.native import IN_TREE, gang_scheduling, install_crds, served_backend
@@ -74,6 +76,8 @@ async def test_gang_is_bound_completely_in_one_rack_or_not_at_all(clusters: Clus
             await _each_replica_in_one_rack(world, racks)
             await _all_on_one_host(world)
             await _replacement_after_topology_change(world, racks)
+            if held:
+                await _minimum_is_changed_in_place(world)
 
 
 def big(name: str, count: int) -> dict[str, Any]:
@@ -119,6 +123,26 @@ async def _all_on_one_host(world: World) -> None:
     await world.until(lambda: len(bound(world)) == 2, "both pods")
     assert len(set(bound(world).values())) == 1
     await _delete_set(world, "host")
+
+
+async def _minimum_is_changed_in_place(world: World) -> None:
+    """A clique is scaled to 0 and back: its gang keeps its PodGroup, with another minimum."""
+    groups = external_resource(V1Beta1.kind)
+    await world.watch(groups)
+    await world.create(SETS, workload("elastic", clique("a"), clique("b")))
+    await world.until(lambda: len(bound(world)) == 2, "both pods")
+    (name,) = {pod.spec["schedulingGroup"]["podGroupName"] for pod in world.pods()}
+    for count in (0, 1):
+        await world.scale(CLIQUES, "elastic-0-b", count)
+        minimum = {"gang": {"minCount": 1 + count}}
+        await world.until(
+            lambda minimum=minimum: world.get(groups, name).spec["schedulingPolicy"] == minimum,
+            "the other minimum",
+        )
+        await world.until(lambda count=count: len(bound(world)) == 1 + count, "its pods")
+    owned = [each.name for each in world.all(groups) if each.labels["grove.io/podgang"] == "elastic-0"]
+    assert owned == [name]
+    await _delete_set(world, "elastic")
 
 
 async def _replacement_after_topology_change(world: World, racks: dict[str, str]) -> None:
