@@ -50,7 +50,7 @@ test: $(ENV) ## run all tests, on a real control plane that is built when needed
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 # What depends on the version of Kubernetes: its schedulers, admission, and upgrades of a cluster.
-BY_VERSION = tests/cluster/schedulers tests/cluster/webhooks tests/cluster/operator/scheduling
+BY_VERSION = tests/cluster/schedulers tests/cluster/webhooks tests/cluster/operator/scheduling tests/cluster/operator/placement
 
 .PHONY: test-by-version
 test-by-version: $(ENV) ## run the tests that depend on the version of Kubernetes (KUBERNETES=1.36)

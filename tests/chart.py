@@ -103,11 +103,19 @@ AWARE: Body = {
     ],
 }
 """Values that enable topologies and every scheduler with its own objects."""
+UNPLACED: Body = {
+    "config.scheduler.profiles": [{"name": "default-scheduler", "config": {"placement": "Off"}}],
+}
+"""Values with which the operator places no gangs: the fewest rights."""
 PLACING: Body = {
     "config.topologyAwareScheduling.enabled": True,
-    "config.scheduler.profiles": [{"name": "default-scheduler", "config": {"placement": "All"}}],
+    "config.scheduler.profiles": [
+        {"name": "default-scheduler", "config": {"placement": "All"}},
+        {"name": "kai-scheduler"},
+        {"name": "volcano"},
+    ],
 }
-"""Values with which the operator places gangs."""
+"""Values with which the operator places gangs, and writes the objects of other schedulers."""
 
 
 async def operator_account_of(cluster: LocalCluster, values: Body | None = None, called: str = "") -> Account:

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import structlog
 
+from grove.api.configuration.types import Scheduler
 from grove.kube.auth import config
 from grove.kube.client.transport import HttpTransport
 from grove.operator import python_gc
 from grove.operator.manager import Manager
+from grove.schedulers.registry import backends
 
 
 async def main(kubeconfig: str) -> None:
     python_gc.raise_thresholds()
-    manager = Manager(HttpTransport(config.load(Path(kubeconfig))))
+    manager = Manager(HttpTransport(config.load(Path(kubeconfig))), backends=backends(Scheduler()))
     running = asyncio.create_task(manager.run())
     await manager.synced.wait()
     print("ready", flush=True)

@@ -167,7 +167,12 @@ UNSCHEDULABLE_WAIT = 60.0  # of pods, before the holders of channels are reporte
 NODES_WITHOUT_CHANNEL_NAMED = 5  # in one log line
 
 # Placement
+PLACEMENT_LIST_CHECK = 1.0  # between checks whether rights are missing, while the cluster is not listed
+PLACEMENT_START_LIMIT = (
+    10.0  # for the replicas of existing gangs to report, when a process becomes the leader
+)
 INCOMPLETE_GANG_LIMIT = 30.0  # for a released gang whose pods do not all find nodes, before it starts over
+FAILED_DOMAIN_DOUBLINGS = 10  # of that time: it is limited anyway
 FAILED_DOMAIN_BACKOFF = (10.0, 300.0)  # until a gang is placed in the same domain again
 NOMINATION_LIMIT = 5.0  # for pods in flight to be bound, before a gang is nominated again
 HOLD_LIMIT = 600.0  # for nodes that are held for one gang, before another gang may hold them
@@ -178,6 +183,8 @@ VERSION_RETRY = 10.0  # between attempts to read the version of the API server
 PLACEMENT_INTERVAL = 0.2  # between rounds while gangs wait for nodes: many pods may end at once
 LARGE_ROUND = 1_000  # nodes above which placement runs in a thread
 PLACEMENT_WORK = 1_000_000  # nodes that are evaluated for one gang, in about half a second
+PLACEMENT_RETRY = 30.0  # until a gang is searched for again whose search was stopped at the limit
+PLACEMENT_RETRY_WORK = 10  # times that, once the search for a gang was stopped at the limit
 PLACEMENT_IMPROVEMENT_WORK = 20_000  # of these, once a placement is found: about 10 ms
 PLACEMENT_STEP_WORK = 20  # evaluations of a node that take as long as a step of the complete search
 PLACEMENT_PROOF_WORK = 50_000  # of these, for the complete search before a gang is packed

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 ANY = "any"
 DEFAULT = "default-scheduler"
+UNPLACED = "default-scheduler+placement=Off"
 GANGS = "default-scheduler+gangScheduling"
 KAI = "kai-scheduler"
 VOLCANO = "volcano"
@@ -17,7 +18,8 @@ VOLCANO = "volcano"
 SCHEDULERS = {
     ANY: "Whatever the scheduler",
     DEFAULT: "`default-scheduler`",
-    GANGS: "`default-scheduler` with `gangScheduling: true`",
+    UNPLACED: "`default-scheduler` with `placement: Off`",
+    GANGS: "`default-scheduler` with `gangScheduling: true` and `placement: Off`",
     KAI: "`kai-scheduler`",
     VOLCANO: "`volcano`",
 }
@@ -44,6 +46,7 @@ class Feature(NamedTuple):
     claims: Mapping[str, Claim]
 
 
+_PLACED = "the operator [places the gang](placement.md)"
 _ONE_BY_ONE = "it schedules pods one by one"
 _GATES = "alpha or beta in Kubernetes: needs [feature gates](topology.md#schedulers)"
 _ONE_LEVEL = "a PodGroup of Kubernetes has one level"
@@ -76,7 +79,8 @@ FEATURES: dict[str, Feature] = {
     "gang": Feature(
         "a gang is bound completely, or no pod of it",
         {
-            DEFAULT: Claim(NO, _ONE_BY_ONE),
+            DEFAULT: Claim(YES, _PLACED),
+            UNPLACED: Claim(NO, _ONE_BY_ONE),
             GANGS: Claim(YES, _GATES, since="1.36"),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(OBJECTS),
@@ -85,7 +89,8 @@ FEATURES: dict[str, Feature] = {
     "required-gang": Feature(
         "`pack.required` for all pods of a gang",
         {
-            DEFAULT: Claim(REFUSED, _ONE_BY_ONE),
+            DEFAULT: Claim(YES, _PLACED),
+            UNPLACED: Claim(REFUSED, _ONE_BY_ONE),
             GANGS: Claim(YES, "needs `TopologyAwareWorkloadScheduling`, alpha", since="1.36"),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(REFUSED, _NO_TOPOLOGY),
@@ -94,7 +99,8 @@ FEATURES: dict[str, Feature] = {
     "required-nested": Feature(
         "`pack.required` of groups and cliques within a gang",
         {
-            DEFAULT: Claim(REFUSED, _ONE_BY_ONE),
+            DEFAULT: Claim(YES, _PLACED),
+            UNPLACED: Claim(REFUSED, _ONE_BY_ONE),
             GANGS: Claim(REFUSED, _ONE_LEVEL),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(REFUSED, _NO_TOPOLOGY),
@@ -103,7 +109,8 @@ FEATURES: dict[str, Feature] = {
     "preferred": Feature(
         "`pack.preferred`",
         {
-            DEFAULT: Claim(YES, "as preferred affinity of the pods"),
+            DEFAULT: Claim(YES, _PLACED),
+            UNPLACED: Claim(YES, "as preferred affinity of the pods"),
             GANGS: Claim(YES, "as preferred affinity of the pods", since="1.36"),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(REFUSED, _NO_TOPOLOGY),
@@ -113,6 +120,7 @@ FEATURES: dict[str, Feature] = {
         "`priorityClassName` of a set applies to its gangs",
         {
             DEFAULT: Claim(NO, _POD_PRIORITY),
+            UNPLACED: Claim(NO, _POD_PRIORITY),
             GANGS: Claim(OBJECTS, "its PodGroups and pods have it", since="1.37"),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(OBJECTS),
@@ -122,6 +130,7 @@ FEATURES: dict[str, Feature] = {
         "a set without a usable queue is refused or reported",
         {
             DEFAULT: Claim(NO, "it has no queues"),
+            UNPLACED: Claim(NO, "it has no queues"),
             GANGS: Claim(NO, "it has no queues"),
             KAI: Claim(YES),
             VOLCANO: Claim(YES),
@@ -130,7 +139,8 @@ FEATURES: dict[str, Feature] = {
     "waiting-reason": Feature(
         "the PodGang says why the scheduler does not bind it",
         {
-            DEFAULT: Claim(NO, "see the conditions of the pods"),
+            DEFAULT: Claim(YES, "the operator's own reason"),
+            UNPLACED: Claim(NO, "see the conditions of the pods"),
             GANGS: Claim(YES, since="1.36"),
             KAI: Claim(OBJECTS, "the test writes the scheduler's message"),
             VOLCANO: Claim(OBJECTS, "the test writes the scheduler's message"),
@@ -140,6 +150,7 @@ FEATURES: dict[str, Feature] = {
         "the scheduler gets each ClusterTopology as an object of its own",
         {
             DEFAULT: Claim(NO, "it reads node labels"),
+            UNPLACED: Claim(NO, "it reads node labels"),
             GANGS: Claim(NO, "it reads node labels"),
             KAI: Claim(OBJECTS),
             VOLCANO: Claim(NO, _NO_TOPOLOGY),

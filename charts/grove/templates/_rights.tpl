@@ -142,16 +142,10 @@ the API server. The verbs are those that it uses: it patches objects and never r
   resources: [pods/status]
   verbs: [patch]
 - apiGroups: [""]
-  resources: [nodes, limitranges, resourcequotas, persistentvolumes, persistentvolumeclaims]
-  verbs: [get, list, watch]
-- apiGroups: [resource.k8s.io]
-  resources: [resourceslices, deviceclasses]
+  resources: [nodes, resourcequotas]
   verbs: [get, list, watch]
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
-  verbs: [get, list, watch]
-- apiGroups: [node.k8s.io]
-  resources: [runtimeclasses]
   verbs: [get, list, watch]
 {{- end }}
 

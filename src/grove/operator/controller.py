@@ -22,7 +22,16 @@ from grove.operator.caches.dynamo import ADAPTERS, GraphCaches
 from grove.operator.caches.registry import BY_NAMESPACE, Caches
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.engine.engine import Engine
-from grove.operator.keys import DomainKey, GraphKey, PlacementKey, ReplicaKey, SetKey, TopologyKey
+from grove.operator.keys import (
+    DomainKey,
+    GraphKey,
+    Key,
+    PlacementKey,
+    ReplicaKey,
+    SetKey,
+    TopologyKey,
+    replica_of,
+)
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.observers.fabric import FabricLookup
@@ -116,6 +125,10 @@ class Controller:
             settings=settings,
             clock=self.engine.clock,
         )
+        replicas = {key for gang in caches.gangs if (key := replica_of(gang.metadata)) is not None}
+        if replicas:
+            placement.expect(replicas, self.engine.clock() + timing.PLACEMENT_START_LIMIT)
+            self._enqueue_later(PlacementKey(), timing.PLACEMENT_START_LIMIT + timing.PLACEMENT_INTERVAL)
         view.subscribe(partial(self._on_cluster_change, placement))
         register(placement_watches(caches, view), self.queue.enqueue)
         caches.scheduler_process.subscribe(partial(self._on_cluster_change, placement))
@@ -124,7 +137,10 @@ class Controller:
     def _on_cluster_change(self, placement: PlacementState) -> None:
         """Run another round, if a gang waits for it."""
         if (delay := placement.round_delay) is not None:
-            self.queue.enqueue(PlacementKey(), asyncio.get_running_loop().time() + delay)
+            self._enqueue_later(PlacementKey(), delay)
+
+    def _enqueue_later(self, key: Key, delay: float) -> None:
+        self.queue.enqueue(key, asyncio.get_running_loop().time() + delay)
 
     def _add_workloads(
         self, observer: Observer, topologies: TopologyLookup, placement: PlacementState | None
@@ -145,7 +161,7 @@ class Controller:
         )
         engine.add(DomainKey, domains)
         if placement is not None:
-            engine.add(PlacementKey, PlacementReconciler(placement, enqueue))
+            engine.add(PlacementKey, PlacementReconciler(placement, enqueue, self._enqueue_later))
         engine.add(
             ReplicaKey,
             ReplicaReconciler(caches, states, observer, reports, scale_in, placement, slow_writes, enqueue),

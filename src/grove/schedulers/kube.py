@@ -1,4 +1,5 @@
-"""The backend of Kubernetes' default scheduler. By default the scheduler knows nothing of gangs. With
+"""The backend of Kubernetes' default scheduler, which by itself knows nothing of gangs. Unless `placement` is
+`Off` in the profile, the operator chooses their nodes (see `grove.plan.placement`). With
 `gangScheduling: true` in the profile, each gang gets a PodGroup of Kubernetes, in the version that the API
 server serves: v1beta1 (1.37) or v1alpha2 (1.36).
 

@@ -12,7 +12,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS, ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
 from grove.kube.errors import Forbidden
 from grove.local.cluster.lifecycle import LocalCluster
-from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, Account, account, operator_account_of
+from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, UNPLACED, Account, account, operator_account_of
 from tests.shared import ROOT
 
 pytestmark = pytest.mark.cluster
@@ -24,7 +24,7 @@ _AUTHORIZATION = "authorization.k8s.io"
 RULES_REVIEWS = Resource(
     _AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False
 )
-USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}-unplaced"
 
 
 def documented(heading: str) -> set[Right]:
@@ -73,12 +73,18 @@ async def unprivileged(cluster: LocalCluster, client: Client, namespace: str) ->
     return await account(client, cluster, namespace, "unprivileged")
 
 
+@pytest.fixture
+async def unplaced(cluster: LocalCluster, crds: object) -> Account:
+    """The operator's account where the operator places no gangs: with the fewest permissions."""
+    return await operator_account_of(cluster, UNPLACED, "unplaced")
+
+
 @pytest.mark.parametrize("place", ["elsewhere", "its own namespace"])
 async def test_account_has_only_documented_permissions(
-    operator_account: Account, unprivileged: Account, namespace: str, place: str
+    unplaced: Account, unprivileged: Account, namespace: str, place: str
 ) -> None:
     where = NAMESPACE if place == "its own namespace" else namespace
-    async with Client(operator_account.config) as operator, Client(unprivileged.config) as anybody:
+    async with Client(unplaced.config) as operator, Client(unprivileged.config) as anybody:
         beyond = await rights(operator, where) - await rights(anybody, where)
     expected = documented("Everywhere")
     if where == NAMESPACE:
@@ -91,12 +97,10 @@ PLACING: dict[str, Any] = {
 }
 
 
-async def test_placement_adds_only_documented_permissions(
-    cluster: LocalCluster, operator_account: Account
-) -> None:
-    placing = await operator_account_of(cluster, PLACING, "placing")
+async def test_placement_adds_only_documented_permissions(cluster: LocalCluster, unplaced: Account) -> None:
+    placing = await operator_account_of(cluster, PLACING, "more")
     where = "kube-system"  # of the scheduler's Lease
-    async with Client(operator_account.config) as plain, Client(placing.config) as more:
+    async with Client(unplaced.config) as plain, Client(placing.config) as more:
         added = await rights(more, where) - await rights(plain, where)
     assert added == documented("To place gangs") - documented("Everywhere")
 
@@ -137,9 +141,7 @@ DENIED = [
 ]
 
 
-async def test_dangerous_requests_are_denied(
-    operator_account: Account, client: Client, namespace: str
-) -> None:
+async def test_dangerous_requests_are_denied(unplaced: Account, client: Client, namespace: str) -> None:
     async def allowed(group: str, resource: str, verb: str) -> bool:
         plural, _, subresource = resource.partition("/")
         about = {
@@ -160,19 +162,19 @@ async def test_dangerous_requests_are_denied(
     assert await allowed("", "secrets", "create")  # the request itself is valid
 
 
-async def test_account_cannot_escalate_permissions(operator_account: Account, namespace: str) -> None:
+async def test_account_cannot_escalate_permissions(unplaced: Account, namespace: str) -> None:
     def role(*resources: str) -> dict[str, Any]:
         rule = {"apiGroups": [""], "resources": list(resources), "verbs": ["get", "list", "watch"]}
         return {"metadata": {"name": f"see-{len(resources)}"}, "rules": [rule]}
 
-    async with Client(operator_account.config) as operator:
+    async with Client(unplaced.config) as operator:
         await operator.create(ROLES, role("pods", "pods/status"), namespace=namespace, as_type=Object)
         with pytest.raises(Forbidden, match="attempting to grant RBAC permissions not currently held"):
             await operator.create(ROLES, role("secrets"), namespace=namespace, as_type=Object)
 
 
-async def test_account_cannot_read_secret_it_created(operator_account: Account, namespace: str) -> None:
-    async with Client(operator_account.config) as operator:
+async def test_account_cannot_read_secret_it_created(unplaced: Account, namespace: str) -> None:
+    async with Client(unplaced.config) as operator:
         body = {"metadata": {"name": "made"}, "stringData": {"a": "b"}}
         await operator.create(SECRETS, body, namespace=namespace, as_type=Object)
         with pytest.raises(Forbidden):

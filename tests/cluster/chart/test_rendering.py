@@ -255,15 +255,9 @@ def test_placement_role_has_only_needed_permissions() -> None:
     rights = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
     assert rights.pop("pods/status") == ["patch"]
     assert sorted(rights) == [
-        "deviceclasses",
-        "limitranges",
         "nodes",
-        "persistentvolumeclaims",
-        "persistentvolumes",
         "priorityclasses",
         "resourcequotas",
-        "resourceslices",
-        "runtimeclasses",
     ]
     assert all(verbs == ["get", "list", "watch"] for verbs in rights.values())
 

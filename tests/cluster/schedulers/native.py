@@ -13,7 +13,9 @@ from grove.schedulers.backend import SchedulerBackend
 from grove.schedulers.registry import backends
 from tests.cluster.conftest import PATIENCE, apply, established
 
-IN_TREE = backends(Scheduler((SchedulerProfile("default-scheduler", {"gangScheduling": True}),)))
+IN_TREE = backends(
+    Scheduler((SchedulerProfile("default-scheduler", {"gangScheduling": True, "placement": "Off"}),))
+)
 """The backends of an operator with `gangScheduling: true`."""
 _SWITCHES = {
     "1.36": ("v1alpha2", ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")),

@@ -9,24 +9,25 @@ from typing import Any
 
 import pytest
 
-from grove.api.configuration.types import Scheduler
+from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES
 from grove.local.cluster.cluster_shape import RACK
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.schedulers.registry import backends
+from grove.schedulers.registry import SchedulerBackends, backends
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.operator.support.workloads import clique, workload
 from tests.cluster.webhooks.harness import TOPOLOGIES, admitting, refusal
 
 NAME = "constraint-support"
-PLAIN = {"name": "default-scheduler"}
-GANGS = {"name": "default-scheduler", "config": {"gangScheduling": True}}
+PLAIN: dict[str, Any] = {"name": "default-scheduler", "config": {"placement": "Off"}}
+GANGS: dict[str, Any] = {"name": "default-scheduler", "config": {"gangScheduling": True, "placement": "Off"}}
 VOLCANO = {"name": "volcano"}
-IN_USE = backends(Scheduler())
+PLACING = backends(Scheduler())
+UNPLACED = backends(Scheduler((SchedulerProfile(**PLAIN),)))
 SWITCHES = {"topologyAwareScheduling": {"enabled": True}}
 
 
@@ -65,7 +66,7 @@ def packed(scheduler: str, whole: dict[str, str], worker: dict[str, str] | None 
             {"required": "rack"},
             None,
             "default-scheduler cannot keep required topology constraints",
-            marks=pytest.mark.proves("required-gang", scheduler="default-scheduler"),
+            marks=pytest.mark.proves("required-gang", scheduler="default-scheduler+placement=Off"),
             id="default-scheduler, the set",
         ),
         pytest.param(
@@ -73,7 +74,7 @@ def packed(scheduler: str, whole: dict[str, str], worker: dict[str, str] | None 
             {"preferred": "rack"},
             {"required": "host"},
             "default-scheduler cannot keep required topology constraints",
-            marks=pytest.mark.proves("required-nested", scheduler="default-scheduler"),
+            marks=pytest.mark.proves("required-nested", scheduler="default-scheduler+placement=Off"),
             id="default-scheduler, a clique",
         ),
         pytest.param(
@@ -131,12 +132,21 @@ async def test_constraint_that_cannot_be_kept_is_refused(
         assert words in await refusal(client, SETS, body, namespace=namespace)
 
 
-@pytest.mark.proves("preferred", scheduler="default-scheduler")
-async def test_preferred_level_packs_pods_in_one_rack(world: World) -> None:
+@pytest.mark.parametrize(
+    "in_use",
+    [
+        pytest.param(PLACING, marks=pytest.mark.proves("preferred", scheduler="default-scheduler")),
+        pytest.param(
+            UNPLACED, marks=pytest.mark.proves("preferred", scheduler="default-scheduler+placement=Off")
+        ),
+    ],
+    ids=["placed by the operator", "by pod affinity"],
+)
+async def test_preferred_level_packs_pods_in_one_rack(world: World, in_use: SchedulerBackends) -> None:
     """Without the constraint the scheduler spreads them over racks."""
     listed = await world.client.list(NODES, as_type=Object)
     rack_of = {node.metadata.name: node.metadata.labels[RACK] for node in listed.items}
-    async with racks(world.client), operating(world, topology_aware=True, backends=IN_USE):
+    async with racks(world.client), operating(world, topology_aware=True, backends=in_use):
         await world.create(SETS, packed("default-scheduler", {"preferred": "rack"}))
         await world.until(lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 4, "four pods bound")
         assert len({rack_of[pod.spec["nodeName"]] for pod in world.pods()}) == 1

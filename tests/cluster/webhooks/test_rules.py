@@ -33,7 +33,7 @@ from tests.cluster.conftest import PATIENCE, apply, established, removed
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.webhooks.harness import TOPOLOGIES, Body, admitting, eventually, refusal, topology
 from tests.namespaces import delete_all
-from tests.rules.builders import FACTS, bare, changed, clique, workload
+from tests.rules.builders import DEFAULT, FACTS, bare, changed, clique, workload
 from tests.rules.messages import ON_KAI, VOLCANO, T
 from tests.rules.podcliqueset import (
     test_create,
@@ -52,7 +52,12 @@ BINDINGS = resource_of(ClusterTopologyBinding.KIND)
 QUEUES = external_resource(QUEUE)
 QUEUE_CRD = "crds/volcano/scheduling.volcano.sh_queues.yaml"
 DENIED = 'admission webhook "pcs.validating.webhooks.grove.io" denied the request: '
-PROFILES = {"profiles": [{"name": name} for name in FACTS.schedulers]}
+PROFILES = {
+    "profiles": [
+        {"name": name, **({"config": {"placement": "Off"}} if name == DEFAULT else {})}
+        for name in FACTS.schedulers
+    ]
+}
 SWITCHES = {
     "scheduler": PROFILES,
     "topologyAwareScheduling": {"enabled": True},

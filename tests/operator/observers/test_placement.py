@@ -15,7 +15,7 @@ from grove.operator.caches.nodes import Nodes
 from grove.operator.keys import ReplicaKey
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.placement import PlacementState
-from grove.plan.placement.assignment import GangName, PodSlot, Waiting
+from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
 from grove.plan.placement.demand import Demand
 from grove.plan.placement.round import run_round
 from grove.plan.placement.state import GangState, RoundResult
@@ -72,5 +72,36 @@ def test_assigned_nodes_are_reserved_until_pods_are_bound() -> None:
     held = Waiting("no place", nodes={PodSlot("a", 1): "h1"})
     placement.record(RoundResult({wanted.gang: GangState(wanted, held)}))
     assert placement.reserved() == {"h1": {"cpu": 1000, "pods": 1}}
-    placement.forget(KEY)
+    placement.update(KEY, ())
     assert placement.reserved() == {}
+
+
+async def test_nothing_is_decided_before_existing_gangs_have_reported() -> None:
+    placement, other = (
+        state(listed_nodes(node("a", unschedulable=False)), listed()),
+        ReplicaKey("ns", "wl", 1),
+    )
+    placement.expect({KEY, other}, until=1010.0)
+    assert placement.update(KEY, [demand("a", 1)])
+    assert placement.changes() is None
+    assert placement.update(other, ()), "the last one: now there is something to decide"
+    assert placement.changes() is not None
+
+
+async def test_silent_replicas_are_waited_for_with_a_limit() -> None:
+    placement = state(listed_nodes(node("a", unschedulable=False)), listed())
+    placement.expect({ReplicaKey("ns", "silent", 0)}, until=999.0)
+    placement.update(KEY, [demand("a", 1)])
+    assert placement.changes() is not None
+
+
+async def test_released_gang_is_watched_until_it_was_complete() -> None:
+    placement = state(listed_nodes(node("a", unschedulable=False)), listed())
+    wanted = demand("a", 1)
+    placement.update(KEY, [wanted])
+    released = GangState(wanted, Assignment(nodes={wanted.pods[0].slot: "a"}))
+    placement.record(RoundResult({wanted.gang: released}))
+    assert placement.round_delay is not None
+    complete = replace(wanted, was_scheduled=True)
+    placement.update(KEY, [complete])
+    assert placement.round_delay is None

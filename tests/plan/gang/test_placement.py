@@ -15,6 +15,7 @@ from grove.plan.model import Plan
 from grove.plan.placement.assignment import Assignment, Decision, Placements, PodSlot, Waiting, recorded
 from grove.plan.replica import plan_replica
 from grove.schedulers.kube import Kube
+from grove.topology.constraints import ResolvedTopology
 from tests.plan.builders import a_clique, a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator
@@ -34,7 +35,9 @@ def a_simulator(mode: PlacementMode = PlacementMode.ALL, **pod_spec: Any) -> Sim
 
 def planned(sim: Simulator, decision: Decision | None = None, problem: str = "") -> Plan:
     decisions = {"wl-0": decision} if decision is not None else {}
-    return plan_replica(replace(sim.snapshot(), placements=Placements(decisions, problem)), sim.now)
+    topology = ResolvedTopology("t", {"rack": "rack"}, found=True)
+    placements = Placements(decisions, problem)
+    return plan_replica(replace(sim.snapshot(), placements=placements, topology=topology), sim.now)
 
 
 def pod_specs(sim: Simulator) -> dict[str, Any]:

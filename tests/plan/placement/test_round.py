@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from grove import timing
+from grove.plan.placement import decision
 from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
-from grove.plan.placement.cluster_capacity import ClusterCapacity
+from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.demand import Fallback, WantedPod
 from grove.plan.placement.round import after_failure, run_round
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
+from grove.topology.placement.answers import GaveUp
 from tests.plan.placement.gangs import (
     BLOCK,
     GPU,
@@ -154,9 +157,8 @@ class Nominated:
         self, nominations: dict[str, str] | None = None, in_flight: str = "", now: float = NOW, **more: object
     ) -> GangState:
         shown = self.nominations if nominations is None else nominations
-        gang = ObservedGang(self.state, nominations=shown, uids=frozenset({"a-0", "a-1"}))
-        flying = frozenset(in_flight.split())
-        round_changes = ClusterChanges({}, (gang,), in_flight=flying, **more)  # type: ignore[arg-type]
+        gang = ObservedGang(self.state, nominations=shown, in_flight=frozenset(in_flight.split()))
+        round_changes = ClusterChanges({}, (gang,), **more)  # type: ignore[arg-type]
         self.state = run_round(self.capacity, round_changes, now).changed.get(
             self.state.demand.gang, self.state
         )
@@ -186,19 +188,15 @@ def test_release_waits_for_pods_in_flight() -> None:
     assert gang.released, "z was created after the nominations"
 
 
-def test_pods_of_the_gang_are_no_backlog() -> None:
-    gang = Nominated()
-    gang.round(in_flight="a-0 a-1")
-    assert gang.released
-
-
 def test_backlog_is_waited_for_with_a_limit() -> None:
+    """What is undecided after so long is not being bound: the scheduler will count the nominations."""
     gang = Nominated()
     gang.round(in_flight="x")
     assert gang.state.backlog is not None
-    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT)
-    assert gang.state.backlog is None, "nominated again"
+    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT - 1)
     assert not gang.released
+    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT)
+    assert gang.released
 
 
 def test_conflict_before_release_is_decided_again() -> None:
@@ -266,7 +264,7 @@ def test_fallback_is_tried_after_its_time() -> None:
     assert state.waits
     assert first.next_at == NOW + 60
     early = run_round(ClusterCapacity(), changes(nodes, ObservedGang(state)), NOW + 59)
-    assert not early.changed
+    assert all(each.waits for each in early.changed.values())
     found = decided(run_round(ClusterCapacity(), changes(nodes, ObservedGang(state)), NOW + 60), "a-gang")
     assert (found.attempt, found.pins["a"]) == (1, {BLOCK: "b0"})
 
@@ -408,3 +406,91 @@ def test_preempting_gang_counts_only_pods_that_stay() -> None:
     shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
     seen = ObservedGang(state, nominations=shown, priority=5)
     assert decided(run_round(capacity, changes({}, seen), NOW), "a-gang").released
+
+
+def test_cordoned_node_is_replaced_before_the_release() -> None:
+    gang = Nominated()
+    taken = next(iter(gang.nominations.values()))
+    known = racks(1, 3)[taken].node
+    assert known is not None
+    nodes = {taken: ObservedNode(replace(known, unschedulable=True))}
+    result = run_round(
+        gang.capacity, changes(nodes, ObservedGang(gang.state, nominations=gang.nominations)), NOW
+    )
+    assert taken not in decided(result, "a-gang").nodes.values()
+
+
+def test_search_that_was_stopped_is_repeated_with_more_work(monkeypatch) -> None:
+    limits: list[int] = []
+
+    def give_up(_index: object, _problem: object, work: int = 0) -> GaveUp:
+        limits.append(work)
+        return GaveUp(work)
+
+    monkeypatch.setattr(decision, "solve", give_up)
+    first = run_round(ClusterCapacity(), changes(racks(1, 2), asks(demand("a", 2))), NOW)
+    (state,) = first.changed.values()
+    assert (state.waits, first.next_at) == (True, NOW + timing.PLACEMENT_RETRY)
+    again = changes({}, ObservedGang(state))
+    assert not run_round(ClusterCapacity(), again, NOW + 1).changed
+    run_round(ClusterCapacity(), again, NOW + timing.PLACEMENT_RETRY)
+    assert limits == [timing.PLACEMENT_WORK, timing.PLACEMENT_WORK * timing.PLACEMENT_RETRY_WORK]
+
+
+def test_gang_that_was_scaled_in_is_released() -> None:
+    gang = Nominated()
+    gang.state = replace(gang.state, demand=replace(gang.state.demand, pods=gang.state.demand.pods[:1]))
+    gang.round()
+    assert gang.released
+
+
+def test_bound_pod_on_a_deleted_node_stops_no_round() -> None:
+    lost = WantedPod(PodSlot("a", 0), "a-0", "deleted", gated=False)
+    wanted = demand("a", 2, preferred=RACK, existing={0: lost})
+    result = run_round(ClusterCapacity(), changes(racks(1, 2), asks(wanted)), NOW)
+    assert set(decided(result, "a-gang").nodes) == {PodSlot("a", 1)}
+
+
+def test_successor_is_not_placed_on_an_unusable_node() -> None:
+    nodes = racks(1, 3)
+    known = nodes["r0-h1"].node
+    assert known is not None
+    nodes["r0-h0"] = used(nodes["r0-h0"], 8)
+    nodes["r0-h1"] = ObservedNode(replace(known, ready=False), {0: {GPU: 8, "pods": 1}})
+    pods = {
+        0: WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False),
+        1: WantedPod(PodSlot("a", 1), predecessor="r0-h1"),
+    }
+    wanted = demand("a", 2, required=RACK, existing=pods)
+    result = run_round(ClusterCapacity(), changes(nodes, asks(wanted, has_quota=True)), NOW)
+    assert decided(result, "a-gang").nodes == {PodSlot("a", 1): "r0-h2"}
+
+
+def test_incomplete_gang_without_a_place_starts_over() -> None:
+    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    wanted = demand("a", 2, required=RACK, existing={0: bound}, pinned={"a": {BLOCK: "b0", RACK: "r0"}})
+    first = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW)
+    (state,) = first.changed.values()
+    assert (state.waits, first.next_at) == (True, NOW + timing.INCOMPLETE_GANG_LIMIT)
+    capacity = ClusterCapacity()
+    capacity.observe(nodes)
+    later = NOW + timing.INCOMPLETE_GANG_LIMIT
+    assert decided(run_round(capacity, changes({}, ObservedGang(state)), later), "a-gang").failed
+
+
+def test_waiting_gang_is_not_searched_for_if_nothing_is_free(monkeypatch) -> None:
+    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(nodes, asks(demand("a", 2))), NOW).changed.values()
+    monkeypatch.setattr(decision, "solve", lambda *_: pytest.fail("a search"))
+    assert not run_round(capacity, changes({}, ObservedGang(state)), NOW + 1).changed
+    busier = {"r0-h0": used(racks(1, 2)["r0-h0"], 9)}
+    assert not run_round(capacity, changes(busier, ObservedGang(state)), NOW + 2).changed
+    monkeypatch.undo()
+    assert decided(run_round(capacity, changes(racks(1, 2), ObservedGang(state)), NOW + 3), "a-gang")
+
+
+def test_many_failures_are_no_error() -> None:
+    state = GangState(demand("a", 1), Assignment(domain=("b0",), failed=True), failures=5000)
+    assert after_failure(state, state.demand, NOW).failed == {("b0",): NOW + timing.FAILED_DOMAIN_BACKOFF[1]}

@@ -40,7 +40,7 @@ def test_mark_without_literal_names_is_an_error(arguments: str) -> None:
     [
         ("gnag", "volcano", "unknown feature 'gnag'; choose one of admission, "),
         ("gang", "slurm", "feature 'gang' has no scheduler 'slurm'; choose one of default-scheduler, "),
-        ("gang", "default-scheduler", "default-scheduler does not support 'gang': change the claim in "),
+        ("queues", "default-scheduler", "default-scheduler does not support 'queues': change the claim in "),
     ],
     ids=["feature", "scheduler", "not supported"],
 )

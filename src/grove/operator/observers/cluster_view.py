@@ -34,7 +34,7 @@ class ClusterView:
         self._read: dict[str, Node] = {}
         self._use: dict[str, _Use] = {}
         self._unbound: dict[tuple[str, str], ClusterPod] = {}
-        self._undecided: set[str] = set()
+        self._undecided: dict[str, ClusterPod] = {}
         self._changed_gangs: set[tuple[str, str]] = set()
         self._changed: set[str] = {node.metadata.name for node in nodes}
         self._listeners: list[Callable[[], None]] = []
@@ -44,6 +44,7 @@ class ClusterView:
         self._device_use = DeviceUse(devices, pods, self._add, self._forget_node, self._notify)
         nodes.require()
         nodes.subscribe_names(self._on_node)
+        nodes.subscribe(self._notify, part=lambda _: None)  # also when a list has no nodes
         pods.subscribe(self._on_pod)
         pods.on_synced(self._notify)
 
@@ -75,6 +76,11 @@ class ClusterView:
         """Count the devices in ResourceSlices and their use from now on. Until they are listed, the view is
         not synced."""
         self._devices.require()
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether a right is missing without which the cluster cannot be listed."""
+        return not self.synced and "403" in self.problem
 
     def take_changed_nodes(self) -> set[str]:
         """The nodes that changed since the last call, or whose use did, and those that were removed."""
@@ -135,14 +141,13 @@ class ClusterView:
         """The pods of others that one of these schedulers may bind at any moment."""
         return (pod for pod in self._unbound.values() if pod.profile.scheduler in scheduler_names)
 
-    @property
-    def undecided(self) -> frozenset[str]:
-        """The UIDs of the pods, ours and those of others, that the scheduler has neither bound nor found
+    def undecided(self, scheduler_names: Collection[str]) -> Iterator[ClusterPod]:
+        """The pods, ours and those of others, that one of these schedulers has neither bound nor found
         unschedulable: it may be about to bind them."""
-        return frozenset(self._undecided)
+        return (pod for pod in self._undecided.values() if pod.profile.scheduler in scheduler_names)
 
     def could_go(self, pod: ClusterPod, node: str) -> bool:
-        """Whether a pod of `unbound_foreign` could be bound to a node, however full the node is."""
+        """Whether an unbound pod without gates could be bound to a node, however full the node is."""
         found, shape = self.node(node), pod.profile.shape
         return found is not None and shape is not None and may_run(shape, found, self._nodes.keys)
 
@@ -175,9 +180,9 @@ class ClusterView:
                 self._changed_gangs.add((pod.namespace, pod.gang))
         if old is not None:
             self._unbound.pop((old.namespace, old.name), None)
-            self._undecided.discard(old.uid)
+            self._undecided.pop(old.uid, None)
         if new is not None and new.is_undecided:
-            self._undecided.add(new.uid)
+            self._undecided[new.uid] = new
         if new is not None and new.is_unbound_foreign:
             self._unbound[new.namespace, new.name] = new
         if _used(old) != _used(new):

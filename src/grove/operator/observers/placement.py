@@ -18,7 +18,7 @@ from grove.api.types.pod import Pod
 from grove.operator.keys import ReplicaKey
 from grove.operator.metrics.unmet_demand import UnmetDemand
 from grove.operator.observers.cluster_view import ClusterView
-from grove.plan.placement.assignment import Assignment, Decision, GangName, Placements, PodSlot, Waiting
+from grove.plan.placement.assignment import Assignment, GangName, Placements, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.decision import reservations
 from grove.plan.placement.demand import Demand, pod_name
@@ -56,6 +56,9 @@ class PlacementState:
         self._owners: dict[GangName, ReplicaKey] = {}
         self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
         self._gone: set[GangName] = set()
+        self._forbidden = False
+        self._expected: set[ReplicaKey] = set()
+        self._expected_until = 0.0
         self._changed: set[GangName] = set()
 
     def of(self, key: ReplicaKey, pods: Iterable[Pod] = (), levels: Collection[str] = ()) -> Placements:
@@ -64,10 +67,10 @@ class PlacementState:
         decisions = {
             gang.name: decision
             for gang in self._gangs.get(key, ())
-            if (decision := self._states[gang].decision) is not None
+            if gang in self._states and (decision := self._states[gang].decision) is not None
         }
         view = self._view
-        problem = "" if view.synced else view.problem
+        problem = view.problem if view.is_forbidden else ""
         return Placements(decisions, problem, self._node_labels(pods) if view.require(levels) else None)
 
     def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
@@ -77,8 +80,9 @@ class PlacementState:
     def update(self, key: ReplicaKey, demands: Iterable[Demand]) -> bool:
         """Take over the demands of a replica. Returns whether there is something to decide."""
         wanted = {demand.gang: demand for demand in demands}
-        for gang in self._gangs.get(key, frozenset()) - wanted.keys():
-            self._drop(gang)
+        ended = self._gangs.get(key, frozenset()) - wanted.keys()
+        for gang in ended:
+            self._drop(gang, key)
         if wanted:
             self._gangs[key] = frozenset(wanted)
         else:
@@ -87,7 +91,21 @@ class PlacementState:
         for gang, demand in wanted.items():
             self._owners[gang] = key
             undecided |= self._update(gang, demand)
-        return undecided
+        complete = self._reported(key)
+        # What is reserved for a gang that ended is free for gangs that wait.
+        return undecided or complete or (bool(ended) and bool(self._open))
+
+    def expect(self, replicas: Iterable[ReplicaKey], until: float) -> None:
+        """Decide on nothing before these replicas have reported, or the time is over: a process that becomes
+        the leader must know the gangs whose pods are about to be bound."""
+        self._expected, self._expected_until = set(replicas), until
+
+    def _reported(self, key: ReplicaKey) -> bool:
+        """A replica has reported. Returns whether it is the last one that was expected."""
+        if key not in self._expected:
+            return False
+        self._expected.discard(key)
+        return not self._expected and bool(self._open)
 
     def _update(self, gang: GangName, demand: Demand) -> bool:
         state = self._states.get(gang)
@@ -95,7 +113,7 @@ class PlacementState:
             return state.decision is None
         self._gone.discard(gang)
         self._changed.add(gang)
-        if state is None or not _covers(state.decision, demand):
+        if state is None or not _covers(state, demand):
             self._store(gang, self._renewed(state, demand))
             return True
         self._store(gang, replace(state, demand=demand))
@@ -124,9 +142,16 @@ class PlacementState:
         nodes = {slot: node for slot, node in assigned.items() if slot in unbound and node}
         return reservations(state.demand, gang.requests, nodes)
 
-    def forget(self, key: ReplicaKey) -> None:
-        """Drop the gangs of a replica that no longer exists."""
-        self.update(key, ())
+    @property
+    def listed(self) -> bool:
+        """Whether nodes and pods are listed, so that gangs can be decided on."""
+        return self._view.synced
+
+    def newly_forbidden(self) -> set[ReplicaKey]:
+        """The replicas whose gangs wait for a cluster that cannot be listed, once it is known that a right is
+        missing."""
+        before, self._forbidden = self._forbidden, self._view.is_forbidden
+        return set(self._gangs) if self._forbidden and not before else set()
 
     @property
     def round_delay(self) -> float | None:
@@ -138,8 +163,8 @@ class PlacementState:
 
     @property
     def is_large(self) -> bool:
-        """Whether a round may take long."""
-        return self._view.size > timing.LARGE_ROUND
+        """Whether a round may take long: there are many nodes, or many gangs to decide on."""
+        return self._view.size * max(1, len(self._open)) > timing.LARGE_ROUND
 
     def reset(self) -> None:
         """Read the whole cluster again: a round has failed, and the capacity may be incomplete."""
@@ -152,20 +177,24 @@ class PlacementState:
         view = self._view
         if not view.synced or not (self._gone or self._changed or self._open):
             return None
+        if self._expected and self._clock() < self._expected_until:
+            return None
         nodes = {
             name: ObservedNode(view.node(name), view.use_by_priority(name))
             for name in view.take_changed_nodes()
         }
         changed = self._changed | self._open | {GangName(*each) for each in view.take_changed_gangs()}
         states = [self._states[gang] for gang in changed if gang in self._states]
-        gangs = [self._observed(state) for state in states if view.require(state.demand.label_keys)]
-        gone, self._gone, self._changed = tuple(self._gone), set(), set()
+        known = [state for state in states if view.require(state.demand.label_keys)]
+        gangs = [self._observed(state) for state in known]
+        gone, self._gone = tuple(self._gone), set()
+        # Those whose labels are not listed yet are read in a later round.
+        self._changed = {state.demand.gang for state in states} - {state.demand.gang for state in known}
         return ClusterChanges(
             nodes,
             gangs,
             gone,
             unbound=tuple(pod.profile.requests for pod in view.unbound_foreign(SCHEDULERS)),
-            in_flight=view.undecided,
             visible_after=self._settings.visible_after,
             hold_after=self._settings.hold_after,
             scheduler=self._scheduler(),
@@ -192,10 +221,21 @@ class PlacementState:
                 and not pod.profile.gated
                 for pod in found
             ),
-            uids=frozenset(pod.uid for pod in found),
+            in_flight=self._in_flight(state, {pod.uid for pod in found}),
             priority=min((pod.profile.priority for pod in found), default=min(priorities, default=0)),
             may_preempt=not any(each is not None and each.preemption_policy == "Never" for each in classes),
             has_quota=self._has_quota(demand.gang.namespace),
+        )
+
+    def _in_flight(self, state: GangState, own: Collection[str]) -> frozenset[str]:
+        """The pods that the scheduler may be about to bind to the nodes of a nominated gang."""
+        if not isinstance(state.decision, Assignment) or not state.decision.gated:
+            return frozenset()
+        hosts, view = set(state.decision.nodes.values()), self._view
+        return frozenset(
+            pod.uid
+            for pod in view.undecided(SCHEDULERS)
+            if pod.uid not in own and any(view.could_go(pod, host) for host in hosts)
         )
 
     def record(self, result: RoundResult) -> set[ReplicaKey]:
@@ -206,7 +246,7 @@ class PlacementState:
             if known is None:
                 self._gone.add(gang)  # dropped meanwhile: its reservations end with the next round
                 continue
-            if known.demand is not state.demand and not _covers(state.decision, known.demand):
+            if known.demand is not state.demand and not _covers(state, known.demand):
                 continue  # it asks for something else meanwhile
             self._store(gang, replace(state, demand=known.demand))
             if known.decision != state.decision:
@@ -227,7 +267,9 @@ class PlacementState:
         else:
             self._waiting.discard(gang)
 
-    def _drop(self, gang: GangName) -> None:
+    def _drop(self, gang: GangName, key: ReplicaKey) -> None:
+        if self._owners.get(gang) != key:
+            return  # a gang of another set has the same name
         del self._states[gang], self._owners[gang]
         self._changed.discard(gang)
         self._open.discard(gang)
@@ -236,10 +278,13 @@ class PlacementState:
         self._gone.add(gang)
 
 
-def _covers(decision: Decision | None, demand: Demand) -> bool:
-    """Whether a decision still answers a demand: it has a node for each pod that has none. Existing pods
-    beyond the minimum may wait for nodes."""
+def _covers(state: GangState, demand: Demand) -> bool:
+    """Whether what was decided still answers a demand: it has a node for each pod that has none, and these
+    pods may still go to any node of the same kind. Existing pods beyond the minimum may wait for nodes."""
+    decision = state.decision
     if not isinstance(decision, Assignment):
+        return False
+    if decision.gated and state.demand.kinds != demand.kinds:
         return False
     if decision.failed:
         return any(pod.name for pod in demand.pods)  # until its pods are no longer members
@@ -251,6 +296,7 @@ def _covers(decision: Decision | None, demand: Demand) -> bool:
 
 
 def _is_open(decision: Assignment, demand: Demand) -> bool:
-    """Whether a gang with nodes still depends on changes in the cluster: it is not released, or pods beyond
-    the minimum have no nodes."""
-    return decision.gated or any(pod.slot not in decision.nodes for pod in demand.unbound)
+    """Whether a gang with nodes still depends on changes in the cluster: it is not released, has never been
+    complete, or has pods beyond the minimum without nodes."""
+    complete = demand.was_scheduled or decision.in_part or decision.failed
+    return decision.gated or not complete or any(pod.slot not in decision.nodes for pod in demand.unbound)

@@ -99,8 +99,8 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
         self._slow_writes.record(key, problems)
 
     def dropped(self, key: ReplicaKey) -> None:
-        if self._placement is not None:
-            self._placement.forget(key)
+        if self._placement is not None and self._placement.update(key, ()):
+            self._enqueue(PlacementKey())
         if self._scale_in.record_gone(key):
             self._reports.aggregate_later(parent_of(key))
 

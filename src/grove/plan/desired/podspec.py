@@ -24,7 +24,7 @@ Body = dict[str, Any]
 DomainClaims = tuple[tuple[FabricDomainProvider, str, DomainRequirement], ...]
 """What the claims of pods in fabric domains depend on: provider, name of the claim template, requirement."""
 
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _POD_VARIABLES = frozenset(
     {Env.SET_NAME, Env.SET_INDEX, Env.CLIQUE_NAME, Env.HEADLESS_SERVICE, Env.POD_INDEX}
 )
@@ -117,7 +117,7 @@ def pod_spec(
     spec["subdomain"] = names.service(set_name, index)
     spec["schedulerName"] = scheduler
     if node_labels.required:
-        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **node_labels.required}
+        spec["nodeSelector"] = {**node_labels.required, **(spec.get("nodeSelector") or {})}
     if node_labels.preferred:
         spec["affinity"] = prefer_nodes(spec.get("affinity"), node_labels.preferred)
     if gated:
@@ -136,8 +136,8 @@ def prefer_nodes(affinity: Body | None, labels: Mapping[str, str]) -> Body:
         {"weight": timing.PREFERENCE_WEIGHT, "preference": {"matchExpressions": [_is(key, value)]}}
         for key, value in labels.items()
     ]
-    preferred = [*(nodes.get(_PREFERRED) or []), *terms]
-    return {**affinity, "nodeAffinity": {**nodes, _PREFERRED: preferred}}
+    preferred = [*(nodes.get(PREFERRED) or []), *terms]
+    return {**affinity, "nodeAffinity": {**nodes, PREFERRED: preferred}}
 
 
 def _is(key: str, value: str) -> Body:

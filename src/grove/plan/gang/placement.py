@@ -206,7 +206,7 @@ class PlacementPlanner:
             priority_classes=self._priority_classes(gang, backend),
             created=found.metadata.creation_timestamp or "" if found is not None else "",
             further=tuple(self._further(gang)) if movable and unit.required else (),
-            pinned=record.pins if attempt == record.attempt else {},
+            pinned=self._current_pins(record) if attempt == record.attempt else {},
             was_scheduled=all(self._was_scheduled(self._cliques[clique.name]) for clique in gang.cliques),
             constrained=any(each.required for each in walk(unit)),
         )
@@ -217,6 +217,14 @@ class PlacementPlanner:
         if of_set and backend.gang_object_kind is not None:
             return (of_set,)
         return tuple({priority_class(bytes(clique.template.spec.pod_spec)): None for clique in gang.cliques})
+
+    def _current_pins(self, record: PlacementRecord) -> dict[str, Pins]:
+        """The recorded pins without those of levels that the topology no longer has."""
+        levels = self._levels(record.attempt)
+        return {
+            clique: {key: value for key, value in pins.items() if key in levels}
+            for clique, pins in record.pins.items()
+        }
 
     def _recorded(self, annotations: Mapping[str, str]) -> PlacementRecord:
         return recorded(annotations, len(self._snapshot.fallback_topologies))
@@ -250,13 +258,13 @@ class PlacementPlanner:
         base = self._snapshot.gangs.get(gang.base_gang)
         if base is None or self._topology is None:
             return {}
-        constraint = base.spec.topology_constraint
+        constraint, record = base.spec.topology_constraint, self._recorded(base.metadata.annotations)
         key = constraint.pack_constraint.required if constraint and constraint.pack_constraint else ""
-        levels = list(self._topology.keys.values())
+        levels = self._levels(record.attempt)
         if key not in levels:
             return {}
         shared = levels[: levels.index(key) + 1]
-        pins = next(iter(self._recorded(base.metadata.annotations).pins.values()), {})
+        pins = next(iter(record.pins.values()), {})
         return {level: pins[level] for level in shared if level in pins}
 
 

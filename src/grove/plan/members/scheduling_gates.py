@@ -13,7 +13,7 @@ from msgspec import Raw
 from grove.api.intents import Patch
 from grove.api.naming import well_known
 from grove.api.types.pod import Pod
-from grove.plan.desired.podspec import prefer_nodes
+from grove.plan.desired.podspec import PREFERRED, prefer_nodes
 from grove.plan.members import pod_state
 from grove.plan.placement.assignment import NO_NODE_LABELS, NodeLabels
 from grove.plan.writes.builders import target_of_kind
@@ -40,9 +40,10 @@ def _remove_gate(pod: Pod, template: Raw, node_labels: NodeLabels) -> Patch:
     """Lists the gates that stay: if ours is removed already, the patch changes nothing."""
     spec: dict[str, Any] = {"schedulingGates": gates_without_ours(pod) or None}
     if node_labels.required:
-        spec["nodeSelector"] = dict(node_labels.required)
+        spec["nodeSelector"] = {**node_labels.required, **pod.spec.node_selector}
     if node_labels.preferred:
         affinity = msgspec.json.decode(template).get("affinity")
+        # Only preferences may be changed; required terms stay as they are.
         nodes = prefer_nodes(affinity, node_labels.preferred)["nodeAffinity"]
-        spec["affinity"] = {"nodeAffinity": nodes}
+        spec["affinity"] = {"nodeAffinity": {PREFERRED: nodes[PREFERRED]}}
     return Patch(target_of_kind("v1", "Pod", pod), {"metadata": {"uid": pod.metadata.uid}, "spec": spec})

@@ -31,8 +31,9 @@ class ClusterCapacity:
         self._by_node: dict[str, dict[GangName, Amounts]] = {}
         self._by_gang: dict[GangName, tuple[str, ...]] = {}
 
-    def observe(self, changed: Mapping[str, ObservedNode]) -> None:
-        """Take over nodes that have changed."""
+    def observe(self, changed: Mapping[str, ObservedNode]) -> bool:
+        """Take over nodes that have changed. Returns whether more may be free now."""
+        freed = any(_has_more(self._nodes.get(name), observed) for name, observed in changed.items())
         for name, observed in changed.items():
             if observed.node is None:
                 self._nodes.pop(name, None)
@@ -42,6 +43,7 @@ class ClusterCapacity:
             self._nodes[name] = observed
             for index in self._indexes.values():
                 index.set_node(observed.node, self._use(name))
+        return freed
 
     def index(self, levels: tuple[str, ...]) -> ClusterIndex:
         """The nodes by these levels. Gangs without levels use any index: they fit everywhere or nowhere."""
@@ -73,12 +75,12 @@ class ClusterCapacity:
     def over_committed(
         self, gang: GangName, preempts_below: int | None = None, *, if_vacated: bool = False
     ) -> str:
-        """A node that has no room for what is reserved for a gang; empty if there is none. Pods of a priority
-        below `preempts_below` are not counted. `if_vacated`: only the reservations of other gangs are in its
-        way."""
+        """A node that has no room for what is reserved for a gang, or that is cordoned or not ready; empty if
+        there is none. Pods of a priority below `preempts_below` are not counted. `if_vacated`: only the
+        reservations of other gangs are in its way."""
         for name in self._by_gang.get(gang, ()):
             observed = self._nodes.get(name)
-            if observed is None or observed.node is None:
+            if observed is None or observed.node is None or not _is_usable(observed.node):
                 return name
             use, free = self._use(name), dict(observed.node.allocatable)
             staying = (
@@ -95,9 +97,7 @@ class ClusterCapacity:
 
     def can_hold(self, gang: GangName) -> bool:
         """Whether the nodes that are reserved for a gang could be used by it once they are empty."""
-        nodes = [self._nodes.get(name) for name in self._by_gang.get(gang, ())]
-        usable = all(each and each.node and each.node.ready and not each.node.unschedulable for each in nodes)
-        return usable and not self.over_committed(gang, if_vacated=True)
+        return not self.over_committed(gang, if_vacated=True)
 
     def _use(self, name: str) -> NodeUse:
         observed = self._nodes.get(name)
@@ -106,3 +106,18 @@ class ClusterCapacity:
             for resource, amount in amounts.items():
                 reserved[resource] = reserved.get(resource, 0) + amount
         return NodeUse(observed.use if observed is not None else {}, reserved)
+
+
+def _is_usable(node: Node) -> bool:
+    return node.ready and not node.unschedulable
+
+
+def _has_more(before: ObservedNode | None, after: ObservedNode) -> bool:
+    """Whether a node may have room that it did not have before: it is another one, or less of it is used."""
+    if before is None or before.node != after.node:
+        return after.node is not None
+    return any(
+        after.use.get(priority, {}).get(resource, 0) < amount
+        for priority, used in before.use.items()
+        for resource, amount in used.items()
+    )

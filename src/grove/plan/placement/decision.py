@@ -14,12 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.demand import Demand, pod_name, walk
+from grove.plan.placement.demand import Demand, pinned_shape, pod_name, walk
 from grove.plan.placement.message import waiting_message
 from grove.plan.placement.slack import has_slack
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
+from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Amounts, Domain, Problem, Unit
 from grove.topology.placement.solve import solve
@@ -41,6 +43,8 @@ class Circumstances(Struct, frozen=True):
     """Whether a ResourceQuota of the namespace could refuse some of the pods."""
     excluded: Mapping[Domain, str] = {}
     """Domains in which an attempt has failed, with the reason."""
+    work: int = timing.PLACEMENT_WORK
+    """The limit of the solver's work."""
 
 
 class Decided(Struct, frozen=True):
@@ -116,12 +120,12 @@ def _solve(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances
     """The answer of the solver, and whether pods of a lower priority must leave first. A gang stays in the
     domains that it is pinned to as long as it fits there, or if a pod may be there."""
     problem = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
-    first = answer = solve(index, problem)
+    first = answer = solve(index, problem, given.work)
     if isinstance(answer, NoFit) and demand.pinned and demand.movable:
         problem = replace(problem, gang=unit)
-        first = answer = solve(index, problem)
+        first = answer = solve(index, problem, given.work)
     if isinstance(answer, NoFit) and given.may_preempt:
-        answer = solve(index, replace(problem, preempt_below=given.priority))
+        answer = solve(index, replace(problem, preempt_below=given.priority), given.work)
         if isinstance(answer, Placed):
             return answer, True
     return first, False
@@ -131,7 +135,14 @@ def _solve_beside_predecessors(
     index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances
 ) -> Placed | None:
     """The gang with successors on the nodes of their predecessors, which still use them."""
-    kept = {pod_name(pod.slot): pod.predecessor for pod in demand.unbound if pod.predecessor}
+    shapes = {pod.name: pod.shape for each in walk(unit) for pod in each.pods}
+    kept = {
+        name: pod.predecessor
+        for pod in demand.unbound
+        if pod.predecessor in index.ids
+        and (name := pod_name(pod.slot)) in shapes
+        and rejection(shapes[name], index.node(index.ids[pod.predecessor])) is None
+    }
     if not kept:
         return None
 
@@ -197,10 +208,7 @@ def pinned_unit(unit: Unit, pins: Mapping[str, Pins]) -> Unit:
     pods = unit.pods
     if selector := pins.get(unit.name):
         shapes = {id(pod.shape): pod.shape for pod in pods}
-        pinned = {
-            known: replace(shape, node_selector={**shape.node_selector, **selector})
-            for known, shape in shapes.items()
-        }
+        pinned = {known: pinned_shape(shape, selector) for known, shape in shapes.items()}
         pods = tuple(replace(pod, shape=pinned[id(pod.shape)]) for pod in pods)
     return replace(unit, pods=pods, parts=tuple(pinned_unit(part, pins) for part in unit.parts))
 
@@ -236,10 +244,10 @@ def _preferred_labels(
     if unit.preferred in index.levels:
         level = index.levels.index(unit.preferred)
         values = Counter(
-            index.paths[index.ids[answer.nodes[pod.name]]][level]
+            index.paths[i][level]
             for each in walk(unit)
             for pod in each.pods
-            if pod.name in answer.nodes
+            if (i := index.ids.get(answer.nodes.get(pod.name, ""))) is not None
         )
         if common := next((value for value, _ in values.most_common() if value), ""):
             near[unit.preferred] = common

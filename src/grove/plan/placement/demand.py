@@ -96,7 +96,20 @@ class Demand(Struct, frozen=True):
         """The labels of nodes that a decision reads."""
         shapes = {id(pod.shape): pod.shape for unit in walk(self.unit) for pod in unit.pods}
         levels = (each.levels for each in self.fallbacks)
-        return frozenset(self.levels).union(*levels, *map(selector_keys, shapes.values()))
+        return frozenset(self.levels).union(
+            *levels, *map(selector_keys, shapes.values()), *self.pinned.values()
+        )
+
+    @property
+    def kinds(self) -> tuple[object, ...]:
+        """What decides where each clique may go: levels, required levels and the shapes of pods."""
+        return (
+            self.levels,
+            *(
+                (unit.name, unit.required, unit.pods[0].shape if unit.pods else None)
+                for unit in walk(self.unit)
+            ),
+        )
 
     @property
     def unbound(self) -> Iterator[WantedPod]:
@@ -166,13 +179,28 @@ def pod_shape(template: bytes, in_fabric: bool, pins: tuple[tuple[str, str], ...
     affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
-    return PodShape(
+    shape = PodShape(
         pod_requests({"spec": _with_default_requests(spec)}),
-        {**(spec.get("nodeSelector") or {}), **dict(pins)},
+        spec.get("nodeSelector") or {},
         None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),
         tuple(_toleration(each) for each in spec.get("tolerations") or ()),
         in_fabric,
     )
+    return pinned_shape(shape, dict(pins))
+
+
+def pinned_shape(shape: PodShape, pins: Pins) -> PodShape:
+    """The shape with pins. They do not override the user's node selector: where it contradicts a pin, no node
+    matches both, which the solver reports."""
+    own = shape.node_selector
+    contradicted = [
+        Requirement(key, "In", (pins[key],)) for key in pins if own.get(key, pins[key]) != pins[key]
+    ]
+    affinity = shape.affinity
+    if contradicted:
+        terms = affinity if affinity is not None else (Term(),)
+        affinity = tuple(Term((*each.expressions, *contradicted), each.fields) for each in terms)
+    return replace(shape, node_selector={**pins, **own}, affinity=affinity)
 
 
 @lru_cache(maxsize=1024)

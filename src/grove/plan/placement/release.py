@@ -28,9 +28,7 @@ def nominations_observed(demand: Demand, assignment: Assignment, nominated: Call
     """Whether each pod with a node is observed with its nomination. `nominated` maps the name of a pod to the
     node of its nomination."""
     wanted = {pod.slot: pod.name for pod in demand.unbound}
-    return all(
-        (name := wanted.get(slot, "")) and nominated(name) == node for slot, node in assignment.nodes.items()
-    )
+    return all(nominated(wanted[slot]) == node for slot, node in assignment.nodes.items() if slot in wanted)
 
 
 def outdated_nominations(demand: Demand, decision: Decision | None, observed: Mapping[str, str]) -> set[str]:

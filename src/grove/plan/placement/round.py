@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from grove import timing
-from grove.plan.placement.assignment import Assignment, GangName
+from grove.plan.placement.assignment import Assignment, GangName, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.decision import Circumstances, decide, reservations
 from grove.plan.placement.demand import Demand
@@ -28,9 +28,10 @@ from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, 
 
 def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) -> RoundResult:
     """Decide on all gangs that have no decision or wait, and release those that can be."""
-    capacity.observe(changes.nodes)
+    freed = capacity.observe(changes.nodes) or bool(changes.gone)
     for name in changes.gone:
         capacity.reserve(name, {})
+    changes = replace(changes, freed=freed)
     for gang in changes.gangs:
         _reserve(capacity, gang)
     before = {each.state.demand.gang: each.state for each in changes.gangs}
@@ -60,7 +61,7 @@ def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) ->
 def _is_nominated_already(gang: ObservedGang, changed: GangState | None) -> bool:
     """Whether the pods of a gang have the nominations that were decided just now, from an earlier decision or
     another process: no event will follow."""
-    if changed is None or changed.backlog is not None or changed.decision == gang.state.decision:
+    if changed is None or changed.backlog is not None:
         return False
     decision = changed.decision
     return (
@@ -140,6 +141,8 @@ def _next_state(
             return _nominated(capacity, gang, changes, others_wait, now)
         case Assignment():
             return _released(state, gang.stuck, now)
+        case Waiting() if state.hold is None and not _is_decided_again(state, changes, now):
+            return state
         case _:
             return _decided(capacity, gang, changes, others_wait, now)
 
@@ -150,17 +153,31 @@ def _decided(
     state, given = gang.state, _circumstances(gang, changes, others_wait, now)
     since = state.since or now
     found = decide(capacity, state.demand, given, minimum_only=True)
+    fits_if_empty = found.fits_if_empty
     for fallback in state.demand.fallbacks:
         if isinstance(found.decision, Assignment) or now < since + fallback.after:
             break
         found = decide(capacity, state.demand.by(fallback), given, minimum_only=True)
+        fits_if_empty = fits_if_empty or found.fits_if_empty
     if isinstance(found.decision, Assignment):
-        return replace(state, decision=found.decision, since=0.0, backlog=None)
+        # A gang that is not released may have to wait again: its time to wait goes on.
+        return replace(
+            state, decision=found.decision, since=since if found.decision.gated else 0.0, backlog=None
+        )
+    if _is_incomplete(state.demand) and now >= since + timing.INCOMPLETE_GANG_LIMIT:
+        failed = Assignment(attempt=state.demand.attempt, pins=state.demand.pinned, failed=True)
+        return replace(state, decision=failed, since=0.0, backlog=None)
     if _is_released_unplaced(state.demand, changes, since, now):
         nodes = {pod.slot: "" for pod in state.demand.unbound}
         return replace(state, decision=Assignment(nodes=nodes, in_part=True), since=0.0, backlog=None)
     return replace(
-        state, decision=found.decision, fits_if_empty=found.fits_if_empty, since=since, backlog=None
+        state,
+        decision=found.decision,
+        fits_if_empty=fits_if_empty,
+        since=since,
+        decided_at=now,
+        backlog=None,
+        retry_at=now + timing.PLACEMENT_RETRY if found.decision.gave_up else 0.0,
     )
 
 
@@ -176,6 +193,7 @@ def _circumstances(
         others_wait or bool(state.failures),
         gang.has_quota,
         {domain: "an earlier attempt failed there" for domain, until in state.failed.items() if until > now},
+        timing.PLACEMENT_WORK * (timing.PLACEMENT_RETRY_WORK if state.retry_at else 1),
     )
 
 
@@ -215,16 +233,19 @@ def _nominated(
     below = gang.priority if assignment.preempts else None
     if capacity.over_committed(state.demand.gang, below):
         return _decided(capacity, gang, changes, others_wait, now)
-    if any(pod.predecessor for pod in state.demand.unbound):
+    if any(
+        assignment.nodes.get(pod.slot) == pod.predecessor for pod in state.demand.unbound if pod.predecessor
+    ):
         return replace(state, backlog=None)
     if not nominations_observed(state.demand, assignment, lambda name: gang.nominations.get(name, "")):
         return replace(state, backlog=None) if state.backlog is not None else state
-    backlog = state.backlog or Backlog(now, changes.in_flight - gang.uids)
-    if not remaining(backlog, changes.in_flight) and not _in_the_way(gang, changes.gangs):
-        return replace(state, decision=replace(assignment, released=True), backlog=None)
-    if now >= backlog.since + timing.NOMINATION_LIMIT:
-        return _decided(capacity, gang, changes, others_wait, now)
-    return replace(state, backlog=backlog)
+    backlog = state.backlog or Backlog(now, gang.in_flight)
+    expired = now >= backlog.since + timing.NOMINATION_LIMIT
+    if not (remaining(backlog, gang.in_flight) and not expired) and not _in_the_way(gang, changes.gangs):
+        # What is undecided after so long was not in flight: the scheduler counts the nominations when it
+        # considers these pods.
+        return replace(state, decision=replace(assignment, released=True), since=0.0, backlog=None)
+    return _decided(capacity, gang, changes, others_wait, now) if expired else replace(state, backlog=backlog)
 
 
 def _in_the_way(gang: ObservedGang, others: Iterable[ObservedGang]) -> bool:
@@ -259,12 +280,30 @@ def after_failure(state: GangState, demand: Demand, now: float) -> GangState:
     """The state of a gang that starts over: the domain of the failed attempt is excluded for a while."""
     assert isinstance(state.decision, Assignment)
     first, longest = timing.FAILED_DOMAIN_BACKOFF
-    pause = min(longest, first * 2**state.failures)
+    pause = min(longest, first * 2 ** min(state.failures, timing.FAILED_DOMAIN_DOUBLINGS))
     domain = state.decision.domain
     failed = {each: until for each, until in state.failed.items() if until > now}
     if domain:
         failed[domain] = now + pause
     return GangState(demand, failed=failed, failures=state.failures + 1)
+
+
+def _is_incomplete(demand: Demand) -> bool:
+    """Whether a gang that has never run as a whole has bound pods: it must not stay so."""
+    return demand.constrained and not demand.was_scheduled and any(pod.node for pod in demand.pods)
+
+
+def _is_decided_again(state: GangState, changes: ClusterChanges, now: float) -> bool:
+    """Whether a gang that waits may find a place: something has become free, or another rule applies now."""
+    if now < state.retry_at:
+        return False
+    times = [state.since + fallback.after for fallback in state.demand.fallbacks]
+    times += state.failed.values()
+    if changes.visible_after is not None:
+        times.append(state.since + changes.visible_after)
+    if _is_incomplete(state.demand):
+        times.append(state.since + timing.INCOMPLETE_GANG_LIMIT)
+    return changes.freed or bool(state.retry_at) or any(state.decided_at < at <= now for at in times)
 
 
 def _is_released_unplaced(demand: Demand, changes: ClusterChanges, since: float, now: float) -> bool:
@@ -276,9 +315,13 @@ def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> 
     for state in states:
         if state.backlog is not None:
             yield state.backlog.since + timing.NOMINATION_LIMIT
-        if state.stuck_since:
+        if state.stuck_since and not (isinstance(state.decision, Assignment) and state.decision.failed):
             yield max(now, state.stuck_since + timing.INCOMPLETE_GANG_LIMIT)
+        if state.waits and _is_incomplete(state.demand):
+            yield max(now, state.since + timing.INCOMPLETE_GANG_LIMIT)
         yield from (until for until in state.failed.values() if state.waits and until > now)
+        if state.waits and state.retry_at:
+            yield max(now, state.retry_at)
         if state.waits:
             tried = (state.since + fallback.after for fallback in state.demand.fallbacks)
             yield from (at for at in tried if at > now)

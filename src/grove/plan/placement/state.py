@@ -31,8 +31,12 @@ class GangState(Struct, frozen=True):
     decision: Decision | None = None
     fits_if_empty: bool = True
     """Of a gang that waits: whether it could fit once others have left."""
+    retry_at: float = 0.0
+    """When it is searched for with more work, after a search was stopped at its limit."""
     since: float = 0.0
     """When it began to wait for nodes."""
+    decided_at: float = 0.0
+    """Of a gang that waits: when that was last decided."""
     backlog: Backlog | None = None
     """Of a nominated gang: the pods that must be bound or gone before it is released."""
     stuck_since: float = 0.0
@@ -79,7 +83,9 @@ class ObservedGang(Struct, frozen=True):
     """The names of bound pods."""
     stuck: bool = False
     """Whether the scheduler has found no node for a released pod, and preempts none for it."""
-    uids: frozenset[str] = frozenset()
+    in_flight: frozenset[str] = frozenset()
+    """Of a nominated gang: the UIDs of other pods that the scheduler has not decided on yet and could bind to
+    one of its nodes."""
     priority: int = 0
     may_preempt: bool = True
     has_quota: bool = False
@@ -94,8 +100,8 @@ class ClusterChanges(Struct, frozen=True, eq=False):
     """Gangs whose reservations end: all pods are bound, or they were deleted."""
     unbound: Sequence[Amounts] = ()
     """The requests of pods of others that have no node."""
-    in_flight: frozenset[str] = frozenset()
-    """The UIDs of all pods, ours and those of others, that the scheduler has not decided on yet."""
+    freed: bool = True
+    """Whether something may have become free since the last round. Computed by the round."""
     visible_after: float | None = None
     """After how many seconds a gang without required constraints is released although it does not fit, so
     that autoscalers see its pods; None: never."""

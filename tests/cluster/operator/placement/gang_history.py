@@ -54,17 +54,20 @@ class GangRecord(Struct):
 
 
 class GangHistory:
-    """All gangs of a namespace, each with the same number of pods."""
+    """All gangs of a namespace, each with the same number of pods, and all pods of the cluster."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, namespace: str, size: int) -> None:
+        self._namespace, self._size = namespace, size
         self.gangs: dict[str, GangRecord] = {}
+        self._lines: list[tuple[str, str, str]] = []
 
     def saw(self, old: AnyObject | None, new: AnyObject | None) -> None:
         """Handle a watch event."""
         pod = new or old
         assert pod is not None
-        if gang := pod.labels.get(labels.GANG):
+        gang = pod.labels.get(labels.GANG, "") if pod.metadata.namespace == self._namespace else ""
+        self._lines.append((gang, _node(pod), _describe(pod, new is not None)))
+        if gang:
             record = self.gangs.setdefault(gang, GangRecord())
             record.saw(pod, new is not None, self._size, time.monotonic())
 
@@ -78,6 +81,12 @@ class GangHistory:
         """The gangs that were ever half bound."""
         return [name for name, record in self.gangs.items() if record.was_stuck]
 
+    def explain(self) -> str:
+        """All events of the gangs that were half bound, and of other pods on their nodes."""
+        half = set(self.half_bound)
+        nodes = {node for gang, node, _ in self._lines if gang in half and node}
+        return "\n".join(line for gang, node, line in self._lines if gang in half or node in nodes)
+
     def longest_incomplete(self) -> float:
         """The longest time for which a gang had some of its pods bound, in seconds."""
         now = time.monotonic()
@@ -88,6 +97,26 @@ class GangHistory:
             ),
             default=0.0,
         )
+
+
+def _node(pod: AnyObject) -> str:
+    return str(pod.spec.get("nodeName") or pod.status.get("nominatedNodeName", ""))
+
+
+def _describe(pod: AnyObject, exists: bool) -> str:
+    conditions = pod.status.get("conditions") or ()
+    reasons = [each.get("reason", "") for each in conditions if each["type"] == "PodScheduled"]
+    facts = {
+        "deleted": not exists,
+        "terminating": pod.terminating,
+        "gated": gated(pod),
+        "bound": bool(pod.spec.get("nodeName")),
+        reasons[0] if reasons else "": True,
+    }
+    limits = pod.spec["containers"][0].get("resources", {}).get("limits", {})
+    shown = " ".join(name for name, holds in facts.items() if holds)
+    version, where = pod.metadata.resource_version, _node(pod)
+    return f"{time.monotonic():.3f} {version} {pod.name} {where} {shown} {limits} {pod.spec.get('priority')}"
 
 
 def _unschedulable(pod: AnyObject) -> bool:
@@ -102,8 +131,8 @@ def _unschedulable(pod: AnyObject) -> bool:
 @asynccontextmanager
 async def recording_gangs(world: World, size: int) -> AsyncIterator[GangHistory]:
     """The history of the gangs of a namespace during the block."""
-    history = GangHistory(size)
-    cache = Cache(PODS, AnyObject, namespace=world.namespace)
+    history = GangHistory(world.namespace, size)
+    cache = Cache(PODS, AnyObject)
     cache.subscribe(history.saw)
     cache.subscribe(lambda _old, _new: world.touch())
     task = asyncio.create_task(Reflector(world.client, cache).run())

@@ -120,6 +120,8 @@ def check_domains(world: World, name: str, expected: Expected, nodes: NodeLabels
             assert len(domains(pods, LEVELS[expected.replica_level], nodes)) == 1, f"replica {gang.name}"
 
 
+@pytest.mark.proves("required-gang", scheduler="default-scheduler")
+@pytest.mark.proves("required-nested", scheduler="default-scheduler")
 async def test_units_of_all_scenarios_are_in_one_domain(world: World, client: Client) -> None:
     nodes = await labels_of_nodes(client)
     async with topology(client, "grove-topology"), operating(world, topology_aware=True, backends=PLACING):
@@ -130,6 +132,7 @@ async def test_units_of_all_scenarios_are_in_one_domain(world: World, client: Cl
             check_domains(world, name, expected, nodes)
 
 
+@pytest.mark.proves("waiting-reason", scheduler="default-scheduler")
 async def test_gang_larger_than_a_rack_stays_gated(world: World, client: Client) -> None:
     """TAS13: the cluster has room for the ten pods, no rack has."""
     body = upstream("tas-insuffic")
