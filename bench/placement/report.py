@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.budget import Budget
+
 RESULTS = Path(__file__).parents[1] / "results" / "placement.json"
 BAR = 40
 Result = dict[str, Any]
-
-
-class Budget(NamedTuple):
-    what: str
-    is_: float
-    at_most: float
-
-    @property
-    def kept(self) -> bool:
-        return self.is_ <= self.at_most
 
 
 def budgets(result: Result) -> list[Budget]:

@@ -46,7 +46,7 @@ def test_gang_with_slack_is_pinned_and_not_nominated() -> None:
     result = run_round(ClusterCapacity(), changes(racks(2, 4), asks(demand("a", 2, required=RACK))), NOW)
     found = decided(result, "a-gang")
     assert not found.nominated
-    assert found.pins == {"a": {BLOCK: "b0", RACK: found.domains["a-gang"].split("/")[-1]}}
+    assert found.pins == {"a": {BLOCK: "b0", RACK: found.domain[-1]}}
     assert len(set(found.nodes.values())) == 2
 
 
@@ -332,10 +332,10 @@ def test_domain_with_room_for_declared_gangs_is_preferred() -> None:
     nodes = {name: used(each, 8) if name == "r0-h0" else each for name, each in racks(2, 3).items()}
     wanted = demand("a", 2, required=RACK)
     alone = decided(run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW), "a-gang")
-    assert alone.domains["a-gang"] == "b0/r0", "the tightest"
+    assert alone.domain == ("b0", "r0"), "the tightest"
     later = replace(wanted, further=(demand("b", 1).unit,))
     found = decided(run_round(ClusterCapacity(), changes(nodes, asks(later)), NOW), "a-gang")
-    assert found.domains["a-gang"] == "b0/r1"
+    assert found.domain == ("b0", "r1")
 
 
 def test_minimum_of_each_gang_comes_before_extra_pods() -> None:

@@ -65,9 +65,6 @@ class Assignment(Struct, frozen=True):
     """By clique, the labels that the scheduler should prefer: those of preferred levels."""
     domain: tuple[str, ...] = ()
     """The domain of the gang as a whole; empty if it may use any node."""
-    domains: Mapping[str, str] = {}
-    """The domain of each unit with a required level, for the status."""
-    score: float = 1.0
     in_part: bool = False
     """Whether pods were released although there is no place for all of them: autoscalers see them, and those
     that fit may start before the others."""

@@ -88,8 +88,6 @@ def decide(
         preempts=preempts,
         near=dict(_preferred_labels(index, unit, answer)),
         domain=answer.domains[unit.name] if unit.required else (),
-        domains={unit.name: "/".join(domain) for unit, domain in _required_domains(unit, answer)},
-        score=answer.score,
     )
     return Decided(assignment)
 
@@ -219,10 +217,6 @@ def _reservations(unit: Unit, nodes: Mapping[PodSlot, str]) -> dict[str, Amounts
     for slot, node in nodes.items():
         by_node.setdefault(node, Counter()).update(requests[pod_name(slot)])
     return {node: dict(amounts) for node, amounts in by_node.items()}
-
-
-def _required_domains(unit: Unit, answer: Placed) -> Iterator[tuple[Unit, Domain]]:
-    return ((each, answer.domains[each.name]) for each in walk(unit) if each.required)
 
 
 def _pins(index: ClusterIndex, unit: Unit, answer: Placed, outer: Domain = ()) -> Iterator[tuple[str, Pins]]:
