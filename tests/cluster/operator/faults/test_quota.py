@@ -11,6 +11,9 @@ from tests.cluster.operator.support.workloads import clique, workload
 
 NO_RETRY = Backoff(first=3600.0, longest=3600.0)
 """A key that failed is not retried unless a watch event enqueues it."""
+QUOTA_CONTROLLER_START = 600.0
+"""It starts when the informers of all kinds are synced at once. Each kind whose CRD another test deletes
+before that delays it by up to a minute."""
 
 
 async def test_creation_resumes_when_quota_permits(world: World) -> None:
@@ -20,7 +23,7 @@ async def test_creation_resumes_when_quota_permits(world: World) -> None:
     await world.create(RESOURCE_QUOTAS, quota)
     foreign = {"metadata": {"name": "foreign"}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
     await world.create(PODS, foreign)
-    await world.until(lambda: used(world) == "1")
+    await world.until(lambda: used(world) == "1", "a quota that is counted", QUOTA_CONTROLLER_START)
 
     def ours() -> int:
         return len(world.pods(part_of="greedy"))

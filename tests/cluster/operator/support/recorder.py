@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ class Recorder:
         """The transport, with its calls recorded."""
         return _RecordingTransport(transport, self)
 
-    async def note(self, request: Request, answer: Awaitable[Response]) -> Response:
+    async def note(self, request: Request, answer: Coroutine[Any, Any, Response]) -> Response:
         """Record the request when it is sent and the reply when it arrives."""
         if request.namespace not in self._namespaces:
             return await answer
