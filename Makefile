@@ -18,7 +18,9 @@ SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | awk -F'|' '{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}'
+	@bold=; plain=; if test -t 1 -a -z "$$NO_COLOR"; then bold=$$(printf '\033[1m'); plain=$$(printf '\033[0m'); fi; \
+	grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | \
+		awk -F'|' -v bold="$$bold" -v plain="$$plain" '{printf "  %s%-15s%s %s\n", bold, $$1, plain, $$2}'
 
 $(ENV): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Grove needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }

@@ -7,8 +7,9 @@ through Python's own logging have the same format, so that a JSON log is JSON th
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 import structlog
@@ -52,7 +53,12 @@ def _json() -> list[Processor]:
 
 
 def _text() -> list[Processor]:
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")]
+    return [structlog.dev.ConsoleRenderer(colors=has_colours(sys.stderr), timestamp_key="time")]
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether lines on this stream may have colours: it is a terminal, and NO_COLOR is not set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _encode(event: EventDict, **_: Any) -> bytes:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 
+from grove.cli.console import open_console
 from grove.local.build import binaries
 from grove.local.build.versions import KUBERNETES, default_minor, minor_version
 from grove.local.cluster import lifecycle
@@ -92,7 +92,7 @@ def up(
 
 def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
     """Start a cluster and print how to use it."""
-    console = Console()
+    console = open_console()
     reporter = ProgressReporter(console)
     settings = settings_for(state, given)
     running = lifecycle.up(state, settings, lambda minor: binaries.find(minor, reporter), reporter)
@@ -132,7 +132,7 @@ def status(
     """
     found = asyncio.run(read_status(state_of(state_dir)))
     if output == "json":
-        Console().print_json(found.to_json())
+        open_console().print_json(found.to_json())
     else:
         _show(found)
     return 0 if found.healthy else 1
@@ -155,7 +155,7 @@ def prepare(*, kubernetes: str | None = None, only_check: bool = False) -> int:
     if only_check and not binaries.available(minor):
         _print_line(f"the programs of Kubernetes {KUBERNETES[minor]} are not on this machine")
         return 1
-    found = binaries.find(minor, ProgressReporter(Console()))
+    found = binaries.find(minor, ProgressReporter(open_console()))
     for name, path in found.paths.items():
         _print_line(f"{name}  {path}")
     return 0
@@ -170,7 +170,7 @@ def kubectl(
     record = state.read()
     if record is None or not state.kubeconfig.exists():
         raise LocalError(f"no cluster in {state.root}: run grove up")
-    found = binaries.find(record.settings.kubernetes, ProgressReporter(Console(stderr=True)))
+    found = binaries.find(record.settings.kubernetes, ProgressReporter(open_console(stderr=True)))
     program = str(found["kubectl"])
     os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": str(state.kubeconfig)})  # noqa: S606
 
@@ -223,7 +223,7 @@ def _gates(text: str) -> dict[str, bool]:
 
 
 def _show(found: ClusterStatus) -> None:
-    console = Console()
+    console = open_console()
     _print_line(f"{found.state_dir}  {found.server}")
     table = Table(box=None, pad_edge=False)
     for heading in ("COMPONENT", "STATE", "PID", "PORT", "ORIGIN"):
@@ -244,4 +244,4 @@ def _show(found: ClusterStatus) -> None:
 
 def _print_line(line: str, style: str = "") -> None:
     """Print a line without markup: paths may contain brackets."""
-    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+    open_console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)

@@ -27,6 +27,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli.commands.cluster import StateOption, program, start, state_of
 from grove.cli.commands.common import output_width, show
 from grove.cli.commands.crd_install import install
+from grove.cli.console import open_console
 from grove.cli.views.live_view import SetWatcher, screen
 from grove.cli.views.node_tree import topology_tree
 from grove.cli.views.rack_view import drawing
@@ -73,7 +74,7 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
     fabric
         Use multi-node NVLink: GPU pods wait until the ComputeDomain of their replica is ready.
     """
-    state, console = state_of(state_dir), Console()
+    state, console = state_of(state_dir), open_console()
     # A watch on a kind that is not served yet logs a warning: expected here, and it disturbs the live view.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     before = _InitialState(state)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from rich.console import Console
-
 from grove.cli.commands import common
+from grove.cli.console import open_console
 from grove.cli.views.text_layout import table
 
 
@@ -39,6 +38,6 @@ def get(
         )
         sys.stderr.write(f"no PodCliqueSets in {where}\n")
         return 0
-    lines = table(views, time.time(), namespaces=all_namespaces, width=common.output_width(Console()))
+    lines = table(views, time.time(), namespaces=all_namespaces, width=common.output_width(open_console()))
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
