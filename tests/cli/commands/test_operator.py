@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from grove.api.configuration.loading import ConfigurationError
 from grove.cli.commands.operator import operator, read
+from tests.kube.auth import kubeconfigs
 
 
 def write(folder: Path, text: str) -> Path:
@@ -120,3 +123,38 @@ def test_unknown_configuration_key_is_a_warning(tmp_path):
     first, _ = ended.stderr.splitlines()
     line = json.loads(first)
     assert (line["level"], line["message"], line["key"]) == ("warning", "ignored", "logLevl")
+
+
+@contextmanager
+def waiting_operator(kubeconfig: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
+    """An operator without a configuration file, and its ports. It waits for its API server."""
+    command = [sys.executable, "-c", "from grove.cli.main import main; main()", "operator"]
+    with subprocess.Popen(
+        [*command, "--kubeconfig", str(kubeconfig)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        ports: dict[str, int] = {}
+        for line in map(json.loads, process.stderr):
+            if line["message"] == "listening":
+                ports[line["key"]] = line["port"]
+            elif line["message"] == "started":
+                break
+        try:
+            yield process, ports
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def test_two_operators_without_configuration_run_at_once(tmp_path):
+    file = kubeconfigs.write(
+        tmp_path / "config", kubeconfigs.kubeconfig(cluster={"server": "https://127.0.0.1:9"})
+    )
+    with waiting_operator(file) as (first, one), waiting_operator(file) as (second, two):
+        assert first.poll() is None
+        assert second.poll() is None
+        assert one.keys() == two.keys() == {
+            "server.healthProbes.port", "server.metrics.port", "server.webhooks.port",
+        }  # fmt: skip
+        assert len({*one.values(), *two.values()}) == 6
+    assert (first.returncode, second.returncode) == (0, 0)

@@ -63,7 +63,8 @@ def operator(
     Parameters
     ----------
     config
-        Path of the configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults apply.
+        Path of the configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults apply,
+        and ports that are in use are replaced by free ones, which the log names.
     kubeconfig
         Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
@@ -90,6 +91,7 @@ def operator(
             account,
             schedulers,
             vendors,
+            any_port=config is None,
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
