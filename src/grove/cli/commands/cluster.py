@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -100,7 +101,8 @@ def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
         f"tuned for speed: etcd {' '.join(ETCD_TUNING)}; kube-controller-manager "
         f"{' '.join(CONTROLLER_MANAGER_TUNING)}; kube-scheduler qps {SCHEDULER_TUNING['qps']}"
     )
-    reporter.say(f"use it:  export KUBECONFIG={running.kubeconfig}   (or {program()} kubectl get nodes)")
+    kubeconfig, kubectl = shlex.quote(str(running.kubeconfig)), f"{program()} kubectl{state.option}"
+    reporter.say(f"use it:  export KUBECONFIG={kubeconfig}   (or {kubectl} get nodes)")
     return running
 
 
@@ -169,7 +171,7 @@ def kubectl(
     state = state_of(state_dir)
     record = state.read()
     if record is None or not state.kubeconfig.exists():
-        raise LocalError(f"no cluster in {state.root}: run grove up")
+        raise LocalError(f"no cluster in {state.root}: run grove up{state.option}")
     found = binaries.find(record.settings.kubernetes, ProgressReporter(open_console(stderr=True)))
     program = str(found["kubectl"])
     os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": str(state.kubeconfig)})  # noqa: S606

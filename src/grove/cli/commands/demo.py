@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -49,7 +50,6 @@ from grove.local.cluster.operator_process import (
 )
 from grove.local.cluster.processes import Process
 from grove.local.errors import LocalError
-from grove.local.paths import default_state_dir
 from grove.local.standins.dra.objects import DOMAINS
 from grove.local.state_dir import StateDir
 from grove.operator.caches.registry import resource_of
@@ -248,9 +248,9 @@ def workload(fabric: bool = False) -> dict[str, Any]:
 def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[str, ...]:
     """Shell commands to try after the demo."""
     all_run = f"--for=jsonpath={{.status.availableReplicas}}=3 pcs/{SECOND}"
-    here = "" if state.root == default_state_dir() else f" --state-dir {state.root}"
+    here = state.option
     return (
-        f"export KUBECONFIG={state.kubeconfig}",
+        f"export KUBECONFIG={shlex.quote(str(state.kubeconfig))}",
         f"{grove} get",
         f"{grove} tree --no-pods",
         f"{grove} kubectl{here} get grove",
@@ -260,5 +260,5 @@ def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[st
         f"{grove} kubectl{here} delete pcs {SECOND}",
         f"{grove} kubectl{here} scale pclq demo-0-router --replicas 0",
         f"{grove} kubectl{here} scale pcs demo --replicas 2",
-        f"{grove} down --delete{here}" if here else "make down",
+        f"{grove} down{here} --delete" if here else "make down",
     )
