@@ -16,7 +16,18 @@ import structlog
 from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 from rich.text import Text
 
-from grove.cli.commands import cluster, crds, delete_podgroups, demo, detach, get, initc, operator, tree
+from grove.cli.commands import (
+    cluster,
+    crds,
+    delete_podgroups,
+    demo,
+    detach,
+    get,
+    initc,
+    operator,
+    tree,
+    webhooks,
+)
 from grove.cli.console import open_console
 from grove.cli.usage_errors import usage_error
 from grove.kube.errors import KubeError
@@ -45,6 +56,7 @@ app.command(delete_podgroups.delete_podgroups)
 app.command(operator.operator)
 app.command(get.get)
 app.command(tree.tree)
+app.command(webhooks.webhooks)
 
 
 @app.command
