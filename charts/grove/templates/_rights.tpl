@@ -253,13 +253,14 @@ the API server. The verbs are those that it uses: it patches objects and never r
 {{- define "grove.certificateRules" -}}
 - apiGroups: [""]
   resources: [secrets]
-  resourceNames: [{{ .Values.config.server.webhooks.secretName }}]
+  resourceNames: [{{ include "grove.certificateSecret" . }}]
   verbs: [get, patch]
 {{- end }}
 
-{{/* A role and its binding to the operator's ServiceAccount. */}}
+{{/* A role and its binding to the operator's ServiceAccount. "key": where upstream's values have labels of the role. */}}
 {{- define "grove.grant" }}
 {{- range list .kind (printf "%sBinding" .kind) }}
+{{- $values := index $.top.Values (printf "%s%s" ($.key | default "none") (trimPrefix $.kind .)) }}
 {{- if ne . $.kind }}
 ---
 {{- end }}
@@ -271,7 +272,7 @@ metadata:
   namespace: {{ . }}
   {{- end }}
   labels:
-    {{- include "grove.labels" $.top | nindent 4 }}
+    {{- include "grove.labelsWith" (list $.top ($values).labels) | nindent 4 }}
   {{- with include "grove.annotations" (list $.top) }}{{ . | nindent 2 }}{{ end }}
 {{- if eq . $.kind }}
 rules:
