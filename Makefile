@@ -66,7 +66,7 @@ versions: $(ENV) ## record what the tests find on a version of Kubernetes, for d
 		$(BIN)/python -m tools.generated; exit $$code
 
 .PHONY: test-fast
-test-fast: $(ENV) ## run the pure tests, in seconds, without a cluster
+test-fast: $(ENV) ## run the tests that need no control plane: five minutes of CPU time
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not cluster" $(ARGS)
 
 .PHONY: check
