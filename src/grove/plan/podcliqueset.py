@@ -46,14 +46,17 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
         token_secret_settled_at(workload, snapshot.access, now) if snapshot.access is not None else None
     )
     wanted: Sequence[int] = range(workload.spec.replicas)
-    events: tuple[PlannedEvent, ...] = ()
+    invalid = tuple(_broken_rule_errors(snapshot.invalid, now))
+    events = tuple(_broken_rule_events(snapshot))
     if too_many is not None:
-        user_errors, events = (*user_errors, too_many), tuple(_pod_limit_events(workload, too_many))
+        user_errors = (*user_errors, too_many)
+        events = (*events, *_pod_limit_events(workload, too_many))
         wanted = sorted(index for index in reports if index < workload.spec.replicas)
     elif not all(index in reports for index in wanted):
         return Plan(
             intents,
-            _early_errors(workload, reports, snapshot.errors),
+            _early_errors(workload, reports, (*snapshot.errors, *invalid)),
+            events=events,
             errors=user_errors,
             requeue_at=requeue_at,
         )
@@ -61,7 +64,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     hash_ = generation_hash(workload)
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
     errors = (*snapshot.errors, *failures(snapshot.domains))
-    status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
+    status = _status(workload, {index: reports[index] for index in wanted}, errors, invalid, now)
     status = replace(status, conditions=_conditions(workload, snapshot.topology, summaries, now))
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
@@ -104,6 +107,7 @@ def _status(
     workload: PodCliqueSet,
     reports: Mapping[int, ReplicaReport],
     set_errors: tuple[LastError, ...],
+    invalid: tuple[LastError, ...],
     now: float,
 ) -> PodCliqueSetStatus:
     before = workload.status
@@ -112,7 +116,9 @@ def _status(
     )
     summaries = [report.summary for report in reports.values()]
     of_replicas = chain.from_iterable(report.errors for report in reports.values())
-    all_errors = chain(set_errors, of_replicas, _unconfigured_scheduler_errors(workload, reports, now))
+    all_errors = chain(
+        set_errors, invalid, of_replicas, _unconfigured_scheduler_errors(workload, reports, now)
+    )
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
@@ -141,6 +147,21 @@ def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) ->
         key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
     }
     return tuple(errors[key] for key in sorted(errors))[:16]
+
+
+def _broken_rule_errors(message: str, now: float) -> Iterator[LastError]:
+    """The error of a stored set that admission would refuse. It does not keep `observedGeneration` back: what
+    can be done with the set is done."""
+    if message:
+        code = ErrorCode.VALIDATE_SET
+        yield LastError(code, describe(Operation.SYNC, code, message), rfc3339(now))
+
+
+def _broken_rule_events(snapshot: SetSnapshot) -> Iterator[PlannedEvent]:
+    """The event of such a set, unless its status reports the error already."""
+    workload, message = snapshot.workload, snapshot.invalid
+    if message and not UserError(ErrorCode.VALIDATE_SET, message).reported_in(workload.status.last_errors):
+        yield PlannedEvent(reference(workload), EventReason.SET_INVALID, message, warning=True)
 
 
 def _unconfigured_scheduler_errors(
