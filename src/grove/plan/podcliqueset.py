@@ -64,17 +64,17 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     hash_ = generation_hash(workload)
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
     errors = (*snapshot.errors, *failures(snapshot.domains))
-    status = _status(workload, {index: reports[index] for index in wanted}, errors, invalid, now)
+    status = _status(workload, hash_, {index: reports[index] for index in wanted}, errors, invalid, now)
     status = replace(status, conditions=_conditions(workload, snapshot.topology, summaries, now))
+    status = with_domains(status, workload, snapshot.domains, now)
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
     elif well_known.SET_FINALIZER in workload.metadata.finalizers:
-        decision = update_decision(workload, hash_, progress)
+        decision = update_decision(workload, status, hash_, progress, summaries, now)
         by_index = {index: report.summary for index, report in reports.items()}
         intents = (*intents, decision)
         events = (*events, *update_events(workload, progress, by_index, decision.id))
-    status = with_domains(status, workload, snapshot.domains, now)
     updates = (status_update(workload, status),)
     return Plan(intents, updates, events, user_errors, requeue_at, partial=too_many is not None)
 
@@ -105,6 +105,7 @@ def _pod_limit_events(workload: PodCliqueSet, too_many: UserError) -> Iterator[P
 
 def _status(
     workload: PodCliqueSet,
+    hash_: str,
     reports: Mapping[int, ReplicaReport],
     set_errors: tuple[LastError, ...],
     invalid: tuple[LastError, ...],
@@ -125,9 +126,9 @@ def _status(
         last_errors=_last_errors(before, all_errors),
         replicas=workload.spec.replicas,
         available_replicas=sum(summary.available for summary in summaries),
-        updated_replicas=sum(summary.updated for summary in summaries),
+        updated_replicas=sum(summary.updated for summary in summaries if summary.generation_hash == hash_),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
-        update_progress=before.update_progress and with_counts(before.update_progress, summaries),
+        update_progress=before.update_progress and with_counts(before.update_progress, hash_, summaries),
     )
 
 
@@ -184,7 +185,7 @@ def _conditions(
     workload: PodCliqueSet, topology: ResolvedTopology | None, summaries: list[ReplicaSummary], now: float
 ) -> conditions.Conditions:
     known = conditions.merge_conditions(
-        workload.status.conditions, (update_condition(workload, summaries),), now
+        workload.status.conditions, (update_condition(workload.status.update_progress, summaries),), now
     )
     levels = levels_unavailable(workload, topology)
     if levels is None:

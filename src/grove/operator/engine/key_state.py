@@ -30,8 +30,8 @@ class KeyState(WriteState):
     """Statuses that are not written yet."""
     cached_plan: tuple[Any, Plan] | None = None
     """A plan whose statuses wait to be written, with its snapshot: valid while the snapshot is equal."""
-    last_writes: tuple[str, ...] = ()
-    """The ids of the writes of the latest plan, if all of them succeeded."""
+    last_writes: tuple[tuple[str, int], ...] = ()
+    """The ids of the writes of the latest plan, if all of them succeeded, with hashes of their content."""
     failed_writes: frozenset[str] = frozenset()
     """The ids of failed writes of a plan that was cut: other writes go first in the next pass."""
     logged_errors: frozenset[str] = frozenset()
