@@ -156,7 +156,6 @@ INIT_TOKEN_BACKOFF = (0.05, 1.0)  # between two checks for the token that the ku
 
 # Scale-in
 SCALE_IN_POD_WAIT = 10.0  # that terminating pods delay other deletes: some have a grace period of an hour
-SCALE_IN_BULK = 128  # deleted replicas above which pods go first: 250 cliques cost 500 pods three seconds
 
 # Gang termination
 GANG_RESTARTS = 5  # in a row, after which a gang is not restarted, for a user to investigate
