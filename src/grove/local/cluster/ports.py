@@ -38,11 +38,12 @@ def choose(asked_for: int) -> Ports:
             f"port {asked_for} is taken by another program: choose another with --port, or 0 for any free one"
         )
     names = [name for name in Ports.__struct_fields__ if not (asked_for and name == "apiserver")]
-    ports = dict(zip(names, _free(len(names)), strict=True))
+    ports = dict(zip(names, free(len(names)), strict=True))
     return Ports(**{"apiserver": asked_for, **ports})
 
 
-def _free(count: int) -> list[int]:
+def free(count: int) -> list[int]:
+    """So many free ports."""
     candidates = range(_FIRST, _LAST)
     found: list[int] = []
     for port in random.sample(candidates, len(candidates)):
