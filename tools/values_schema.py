@@ -60,6 +60,7 @@ def values() -> Schema:
         terminationGracePeriodSeconds={"type": "integer", "minimum": 5},
         priorityClassName=_TEXT,
         priorityClass=_closed(enabled=_YES_NO, name=_TEXT, value={"type": "integer", "maximum": 1000000000}),
+        allowLocalCluster=_YES_NO,
         podDisruptionBudget=_closed(enabled=_YES_NO, maxUnavailable={"type": ["integer", "string"]}),
         deployment=_closed(annotations=_TEXTS, labels=_TEXTS, env=_OBJECTS),
         service=_closed(

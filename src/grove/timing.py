@@ -15,6 +15,7 @@ CANCELLED_WORK_TIMEOUT = 1.0  # for cancelled work to clean up, before shutdown 
 QUEUE_STOP_TIMEOUT = 5.0  # for work in progress at shutdown, if the caller gives no other time
 STARTED_KEYS_IN_A_ROW = 7  # keys of sets that have begun, before one of a new set has its turn
 OUTDATED_HEAP_ENTRIES = 64  # of the delay queue that are not worth a rebuild of the heap
+LOGGED_TRACEBACKS = 1000  # causes whose traceback is logged once; beyond, each time: bounds the memory
 FAN_OUT_SLICE = 256  # keys enqueued in one turn of the event loop: about a millisecond
 
 # Plans
@@ -155,7 +156,6 @@ INIT_TOKEN_BACKOFF = (0.05, 1.0)  # between two checks for the token that the ku
 
 # Scale-in
 SCALE_IN_POD_WAIT = 10.0  # that terminating pods delay other deletes: some have a grace period of an hour
-SCALE_IN_BULK = 128  # deleted replicas above which pods go first: 250 cliques cost 500 pods three seconds
 
 # Gang termination
 GANG_RESTARTS = 5  # in a row, after which a gang is not restarted, for a user to investigate

@@ -53,4 +53,5 @@ class EventReason(StrEnum):
     COMPUTE_DOMAIN_CONFLICT = "ComputeDomainConflict"
     IMEX_CHANNEL_BUSY = "ImexChannelBusy"
     FABRIC_SPLIT = "FabricSplit"
+    SET_INVALID = "PodCliqueSetInvalid"
     DECODE_FAILED = "DecodeFailed"

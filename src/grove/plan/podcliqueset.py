@@ -46,14 +46,17 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
         token_secret_settled_at(workload, snapshot.access, now) if snapshot.access is not None else None
     )
     wanted: Sequence[int] = range(workload.spec.replicas)
-    events: tuple[PlannedEvent, ...] = ()
+    invalid = tuple(_broken_rule_errors(snapshot.invalid, now))
+    events = tuple(_broken_rule_events(snapshot))
     if too_many is not None:
-        user_errors, events = (*user_errors, too_many), tuple(_pod_limit_events(workload, too_many))
+        user_errors = (*user_errors, too_many)
+        events = (*events, *_pod_limit_events(workload, too_many))
         wanted = sorted(index for index in reports if index < workload.spec.replicas)
     elif not all(index in reports for index in wanted):
         return Plan(
             intents,
-            _early_errors(workload, reports, snapshot.errors),
+            _early_errors(workload, reports, (*snapshot.errors, *invalid)),
+            events=events,
             errors=user_errors,
             requeue_at=requeue_at,
         )
@@ -61,17 +64,17 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     hash_ = generation_hash(workload)
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
     errors = (*snapshot.errors, *failures(snapshot.domains))
-    status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
+    status = _status(workload, hash_, {index: reports[index] for index in wanted}, errors, invalid, now)
     status = replace(status, conditions=_conditions(workload, snapshot.topology, summaries, now))
+    status = with_domains(status, workload, snapshot.domains, now)
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
     elif well_known.SET_FINALIZER in workload.metadata.finalizers:
-        decision = update_decision(workload, hash_, progress)
+        decision = update_decision(workload, status, hash_, progress, summaries, now)
         by_index = {index: report.summary for index, report in reports.items()}
         intents = (*intents, decision)
         events = (*events, *update_events(workload, progress, by_index, decision.id))
-    status = with_domains(status, workload, snapshot.domains, now)
     updates = (status_update(workload, status),)
     return Plan(intents, updates, events, user_errors, requeue_at, partial=too_many is not None)
 
@@ -102,8 +105,10 @@ def _pod_limit_events(workload: PodCliqueSet, too_many: UserError) -> Iterator[P
 
 def _status(
     workload: PodCliqueSet,
+    hash_: str,
     reports: Mapping[int, ReplicaReport],
     set_errors: tuple[LastError, ...],
+    invalid: tuple[LastError, ...],
     now: float,
 ) -> PodCliqueSetStatus:
     before = workload.status
@@ -112,16 +117,18 @@ def _status(
     )
     summaries = [report.summary for report in reports.values()]
     of_replicas = chain.from_iterable(report.errors for report in reports.values())
-    all_errors = chain(set_errors, of_replicas, _unconfigured_scheduler_errors(workload, reports, now))
+    all_errors = chain(
+        set_errors, invalid, of_replicas, _unconfigured_scheduler_errors(workload, reports, now)
+    )
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
         last_errors=_last_errors(before, all_errors),
         replicas=workload.spec.replicas,
         available_replicas=sum(summary.available for summary in summaries),
-        updated_replicas=sum(summary.updated for summary in summaries),
+        updated_replicas=sum(summary.updated for summary in summaries if summary.generation_hash == hash_),
         hpa_pod_selector=labels.selector(labels.pods_of_set(workload.metadata.name)),
-        update_progress=before.update_progress and with_counts(before.update_progress, summaries),
+        update_progress=before.update_progress and with_counts(before.update_progress, hash_, summaries),
     )
 
 
@@ -141,6 +148,21 @@ def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) ->
         key: error for error in before.last_errors if (key := (error.code, error.description)) in errors
     }
     return tuple(errors[key] for key in sorted(errors))[:16]
+
+
+def _broken_rule_errors(message: str, now: float) -> Iterator[LastError]:
+    """The error of a stored set that admission would refuse. It does not keep `observedGeneration` back: what
+    can be done with the set is done."""
+    if message:
+        code = ErrorCode.VALIDATE_SET
+        yield LastError(code, describe(Operation.SYNC, code, message), rfc3339(now))
+
+
+def _broken_rule_events(snapshot: SetSnapshot) -> Iterator[PlannedEvent]:
+    """The event of such a set, unless its status reports the error already."""
+    workload, message = snapshot.workload, snapshot.invalid
+    if message and not UserError(ErrorCode.VALIDATE_SET, message).reported_in(workload.status.last_errors):
+        yield PlannedEvent(reference(workload), EventReason.SET_INVALID, message, warning=True)
 
 
 def _unconfigured_scheduler_errors(
@@ -163,7 +185,7 @@ def _conditions(
     workload: PodCliqueSet, topology: ResolvedTopology | None, summaries: list[ReplicaSummary], now: float
 ) -> conditions.Conditions:
     known = conditions.merge_conditions(
-        workload.status.conditions, (update_condition(workload, summaries),), now
+        workload.status.conditions, (update_condition(workload.status.update_progress, summaries),), now
     )
     levels = levels_unavailable(workload, topology)
     if levels is None:

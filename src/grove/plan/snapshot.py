@@ -127,6 +127,8 @@ class SetSnapshot(Struct, frozen=True):
     """None: no RBAC objects are planned."""
     errors: tuple[LastError, ...] = ()
     """Errors of the set itself, as of the previous pass."""
+    invalid: str = ""
+    """The message of the admission rules that the stored set breaks; empty: none."""
     topology: ResolvedTopology | None = None
     shared: ClaimObjects | None = None
     """None: no shared claims are planned."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grove.local.cluster.lifecycle import down, running
+from grove.local.cluster.operator_process import operator_of
 from grove.local.cluster.ports import is_free
 from grove.local.cluster.processes import stop
 from grove.local.state_dir import StateDir
@@ -80,6 +81,42 @@ def _port(state: StateDir) -> int:
     record = state.read()
     assert record is not None
     return record.ports.apiserver
+
+
+INVALID = """
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: first}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - {name: a, spec: {replicas: 1, minAvailable: 2, podSpec: {containers: [{name: main, image: i}]}}}
+"""
+AVAILABLE = ("--for=jsonpath={.status.availableReplicas}=1", "pcs/first", "--timeout", "2m")
+
+
+def test_up_with_operator_serves_admission(state, tmp_path) -> None:
+    """As installed by the chart: webhooks refuse an invalid set, and a valid one becomes available."""
+    where, file = ("--state-dir", str(state.root)), tmp_path / "set.yaml"
+    up = grove("up", *where, "--nodes", "2", "--operator")
+    assert up.returncode == 0, up.stderr
+    assert "operator ready" in up.stdout
+    file.write_text(INVALID)
+    refused = grove("kubectl", *where, "create", "-f", str(file))
+    assert refused.returncode == 1
+    assert "minAvailable must not be greater than replicas" in refused.stderr
+    file.write_text(INVALID.replace("minAvailable: 2", "minAvailable: 1"))
+    assert grove("kubectl", *where, "create", "-f", str(file)).returncode == 0
+    assert grove("kubectl", *where, "wait", *AVAILABLE).returncode == 0, state.log("operator").read_text()
+    log = state.log("operator").read_text()
+    assert "forbidden" not in log.lower(), "it has the rights of the chart, and they suffice"
+    assert operator_of(state) is not None
+    removed = grove("up", *where, "--no-operator")
+    assert "removed its webhooks" in removed.stdout, removed.stderr
+    assert operator_of(state) is None
+    file.write_text(INVALID.replace("first", "second"))
+    assert grove("kubectl", *where, "create", "-f", str(file)).returncode == 0, "no webhook is left"
 
 
 @pytest.mark.parametrize("after", ["starting", "control plane ready"])

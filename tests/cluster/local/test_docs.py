@@ -37,7 +37,7 @@ def left(home: Path) -> list[Path]:
 def test_all_readme_commands_are_run_here() -> None:
     typed = {*TWO, *ASIDE, *CLUSTER, *block(section("README.md", "Try the operator"))}
     assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator"} == typed
-    assert any(command.startswith("grove operator --config docs/examples/racks-") for command in typed)
+    assert "grove up --operator" in typed
 
 
 def test_no_command_writes_into_the_checkout() -> None:
@@ -50,7 +50,7 @@ def test_no_command_writes_into_the_checkout() -> None:
         if command.startswith(("grove ", "kubectl ", "make ", "echo "))
         for target in re.findall(r"\d?>>? *([^\s&>]+)", command)
     ]
-    assert len(targets) >= 7
+    assert len(targets) >= 5
     assert [target for target in targets if not target.startswith(("~/", "/"))] == []
 
 

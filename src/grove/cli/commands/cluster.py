@@ -13,12 +13,16 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 from rich.table import Table
 
+from grove.cli.commands.crd_install import install as install_crds
 from grove.cli.console import open_console
+from grove.kube.auth import config
+from grove.kube.client.client import Client
 from grove.local.build import binaries
 from grove.local.build.versions import KUBERNETES, default_minor, minor_version
 from grove.local.cluster import lifecycle
 from grove.local.cluster.cluster_shape import parse_shape, shape_for
 from grove.local.cluster.command_lines import CONTROLLER_MANAGER_TUNING, ETCD_TUNING, SCHEDULER_TUNING
+from grove.local.cluster.operator_process import OPERATOR, ensure_operator, has_operator, remove_operator
 from grove.local.cluster.status import ClusterStatus, read_status
 from grove.local.errors import LocalError
 from grove.local.paths import default_state_dir
@@ -47,6 +51,7 @@ def up(
     audit: bool | None = None,
     init_containers: bool | None = None,
     fabric: bool | None = None,
+    operator: bool | None = None,
 ) -> int:
     """Start a Kubernetes control plane with simulated GPU nodes on this machine.
 
@@ -78,6 +83,9 @@ def up(
         Run the init containers that enforce the startup order (yes); otherwise they complete at once.
     fabric
         Simulate NVIDIA's DRA driver (no): nodes have NVLink channels, and ComputeDomains become ready.
+    operator
+        Run the operator as the chart installs it (no): CRDs, rights, certificate and webhooks. Its log is
+        in the state directory.
     """
     state = state_of(state_dir)
     given = {
@@ -88,7 +96,24 @@ def up(
         "runtime_config": None if runtime_config is None else tuple(runtime_config.split(",")),
     }  # fmt: skip
     start(state, {name: value for name, value in given.items() if value is not None})
+    if operator if operator is not None else has_operator(state):
+        asyncio.run(_start_operator(state))
+    elif operator is False:
+        asyncio.run(_remove_operator(state))
     return 0
+
+
+async def _start_operator(state: StateDir) -> None:
+    async with Client(config.load(state.kubeconfig)) as client:
+        await install_crds(client)
+        process = await ensure_operator(state, client)
+    _print_line(f"operator ready (pid {process.pid}), with webhooks; log: {state.log(OPERATOR)}")
+
+
+async def _remove_operator(state: StateDir) -> None:
+    async with Client(config.load(state.kubeconfig)) as client:
+        if await remove_operator(state, client):
+            _print_line("stopped the operator, and removed its webhooks")
 
 
 def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:

@@ -124,8 +124,11 @@ class _Demo:
         """Run all steps. If interrupted on a cluster that ran before, delete the workload."""
         async with Client(config.load(self._state.kubeconfig)) as client:
             await install(client)
-            self._say("starting the operator", f"log: {self._state.log('operator')}")
-            operator = ensure_operator(self._state)
+            self._say(
+                "starting the operator, with webhooks and the rights of the chart",
+                f"log: {self._state.log('operator')}",
+            )
+            operator = await ensure_operator(self._state, client)
             async with self._watching.on(client):
                 try:
                     await self._steps(client, operator)
@@ -145,7 +148,7 @@ class _Demo:
         self._say(
             "deploying a PodCliqueSet: a router and two scaling groups, with a startup order", str(WORKLOAD)
         )
-        await client.create(SETS, workload(self._fabric), namespace=NAMESPACE, as_type=Object)
+        await client.create(SETS, manifest(WORKLOAD), namespace=NAMESPACE, as_type=Object)
         await self._until(operator, self._ready)
         if self._fabric:
             await self._domains(client)
@@ -162,7 +165,7 @@ class _Demo:
         self._say(
             "deploying a second set: each of its replicas needs the hosts of a whole rack", str(TRAINING)
         )
-        await client.create(SETS, manifest(TRAINING), namespace=NAMESPACE, as_type=Object)
+        await client.create(SETS, without_fabric(manifest(TRAINING)), namespace=NAMESPACE, as_type=Object)
         await self._until(operator, self._settled, SECOND)
         self._tree(SECOND, pods=False)
         self._say("each gang is in one rack; the one that does not fit waits, and has no pod on a node")
@@ -237,12 +240,11 @@ def manifest(file: Path) -> dict[str, Any]:
     return body
 
 
-def workload(fabric: bool = False) -> dict[str, Any]:
-    """The first set; with a fabric, annotated as admission does it where MNNVL is automatic."""
-    body = manifest(WORKLOAD)
-    if fabric:
-        body["metadata"]["annotations"] = {keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
-    return body
+def without_fabric(body: dict[str, Any]) -> dict[str, Any]:
+    """The set without an NVLink domain, also where MNNVL is automatic: its pods would wait for the nodes
+    whose channels the first set uses."""
+    annotations = {keys.AUTO_MNNVL: keys.AUTO_MNNVL_DISABLED}
+    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
 
 def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[str, ...]:

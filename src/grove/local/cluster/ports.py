@@ -48,7 +48,7 @@ def choose(asked_for: int, before: Ports | None = None) -> Ports:
     deadline = time.monotonic() + _RELEASE_SECONDS
     kept = {name: port for name, port in kept.items() if _becomes_free(port, deadline)}
     names = [name for name in Ports.__struct_fields__ if name not in kept]
-    chosen = _free(len(names), frozenset(kept.values()))
+    chosen = free(len(names), frozenset(kept.values()))
     return Ports(**kept, **dict(zip(names, chosen, strict=True)))
 
 
@@ -61,7 +61,8 @@ def _becomes_free(port: int, deadline: float) -> bool:
     return True
 
 
-def _free(count: int, in_use: frozenset[int]) -> list[int]:
+def free(count: int, in_use: frozenset[int] = frozenset()) -> list[int]:
+    """So many free ports, none of which is `in_use`."""
     candidates = range(_FIRST, _LAST)
     found: list[int] = []
     for port in random.sample(candidates, len(candidates)):

@@ -44,9 +44,10 @@ class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
             result = run_round(self._placement.capacity, snapshot, now)
         return Plan(report=result, requeue_at=result.next_at)
 
-    def record_plan_failure(self, key: PlacementKey, error: Exception, now: float) -> None:  # noqa: ARG002
+    def plan_failure(self, key: PlacementKey, error: Exception, now: float) -> Exception:  # noqa: ARG002
         """What the round was given is lost: the next one reads everything."""
         self._placement.reset()
+        return error
 
     def record(
         self,
