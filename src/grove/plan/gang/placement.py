@@ -83,6 +83,11 @@ class GangPlacement(Struct, frozen=True):
         """By which constraint the gang is placed: that of the set (0), or a fallback (1, ...)."""
         return self.assignment.attempt if self.assignment is not None else 0
 
+    @property
+    def scheduler_chooses(self) -> bool:
+        """Whether the scheduler alone chooses the nodes of its pods."""
+        return not self.applies or (self.assignment is not None and self.assignment.in_part)
+
     def gated(self, slot: PodSlot) -> bool:
         """Whether a pod must not be scheduled yet."""
         if self.waits_for_base or not self.applies:

@@ -28,6 +28,7 @@ from grove.plan.desired.initcontainer import with_init_container
 from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
 from grove.plan.fabric.replica_domains import waits_for_domain
+from grove.plan.gang.creation_order import Write, by_size, one_after_another
 from grove.plan.gang.placement import GangPlacement, PlacementPlanner, held_by_user
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
@@ -177,8 +178,19 @@ class GangPlanner:
             # The first pods of a clique have no events: its status shows them better.
             later = creates.get(name, {}) if clique_state.found is not None else {}
             self._writes.events += pod_events(later, deletes[name])
-        pod_writes += chain.from_iterable(of_clique.values() for of_clique in creates.values())
+        pod_writes += self._larger_first(gang, placement, {name: of.values() for name, of in creates.items()})
         return pod_writes + self._nominations(gang, placement, creates)
+
+    def _larger_first(
+        self, gang: Gang, placement: GangPlacement, writes: Mapping[str, Iterable[Write]]
+    ) -> Iterable[Write]:
+        """Creates or gate removals by clique, in the order of their pods' sizes. Where the nodes are chosen
+        already, nothing waits: the order then decides nothing."""
+        batches = [
+            [write for clique in same_size for write in writes[clique.name]]
+            for same_size in by_size(gang.cliques)
+        ]
+        return one_after_another(batches) if placement.scheduler_chooses else chain.from_iterable(batches)
 
     def _nominations(
         self, gang: Gang, placement: GangPlacement, creates: Mapping[str, Mapping[int, Create]]
@@ -277,7 +289,7 @@ class GangPlanner:
         return objects.controller_reference(clique.ref), (created.id,) if created else ()
 
     def _gate_removals(self, gang: Gang, placement: GangPlacement, deletes: DeletesByClique) -> list[Patch]:
-        gate_removals: list[Patch] = []
+        gate_removals: dict[str, list[Patch]] = {clique.name: [] for clique in gang.cliques}
         for clique in gang.cliques:
             node_labels = placement.node_labels(clique.name)
             for member in self._cliques[clique.name].membership.members:
@@ -285,11 +297,11 @@ class GangPlanner:
                     continue
                 if self._gates_hold_group or not self._is_above_minimum(clique, member):
                     template, after = clique.template.spec.pod_spec, _ids(deletes[clique.name], member.index)
-                    gate_removals += (
+                    gate_removals[clique.name] += (
                         replace(patch, after=after)
                         for patch in remove_gates([member.pod], template, node_labels)
                     )
-        return gate_removals
+        return list(self._larger_first(gang, placement, gate_removals))
 
 
 def _delete_pods(clique: CliqueState) -> DeletesByIndex:
