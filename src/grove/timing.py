@@ -208,6 +208,7 @@ SMALL_REVIEW = 256 * 1024  # nearly all reviews have less
 LARGE_REVIEWS_AT_ONCE = 8  # so that memory is bounded
 REVIEW_BODY_TIMEOUT = 5.0  # for a body to arrive
 REVIEW_KEEPALIVE = 120.0  # API servers close idle connections after 90, so the server never does first
+MISSPELLED_KEY = 0.75  # similarity (difflib) of an unknown configuration key with a known one: `prot`, `port`
 DEEP_VALUE_SCANNED = 64 * 1024  # bytes; the path of a deep value behind them is not reported
 DEEP_VALUE_STEPS = 12  # of the path that are shown
 DEEP_VALUE_STEP_LENGTH = 63  # characters of one step

@@ -114,9 +114,27 @@ def test_help_lists_exit_codes():
 
 
 def test_unknown_configuration_key_is_a_warning(tmp_path):
-    path = write(tmp_path, "logLevl: debug\n")
+    path = write(tmp_path, "defragment: true\nscheduler: {profiles: [{name: volcano, config: {queue: a}}]}\n")
     ended = grove("operator", "--config", str(path), "--kubeconfig", str(tmp_path / "nowhere"))
     assert ended.returncode == 4
-    first, _ = ended.stderr.splitlines()
-    line = json.loads(first)
-    assert (line["level"], line["message"], line["key"]) == ("warning", "ignored", "logLevl")
+    lines = [json.loads(line) for line in ended.stderr.splitlines()[:-1]]
+    assert [(line["level"], line["message"], line["key"]) for line in lines] == [
+        ("warning", "ignored", "defragment"),
+        ("warning", "ignored", "scheduler.profiles[0].config.queue"),
+    ]
+
+
+def test_wrong_and_unknown_keys_are_named_together(tmp_path, capsys):
+    """Also an unknown backend beside a profile that cannot be read."""
+    profiles = "[{name: 1}, {name: unknown}, {name: default-scheduler, config: {gangSchedulng: true}}]"
+    path = write(tmp_path, f"logLevl: debug\ndefragment: true\nscheduler: {{profiles: {profiles}}}\n")
+    assert operator(config=path) == 2
+    lines = [line.removeprefix(f"grove: {path}: ") for line in capsys.readouterr().err.splitlines()]
+    backends = "default-scheduler, kai-scheduler, volcano, lpx-scheduler"
+    assert lines == [
+        "scheduler.profiles[0].name: must be text, not 1",
+        "logLevl: unknown key: did you mean logLevel?",
+        "scheduler.profiles[2].config.gangSchedulng: unknown key: did you mean gangScheduling?",
+        f"scheduler.profiles[1].name: no scheduler backend unknown: use one of {backends}",
+        "defragment: unknown key: this version does not have it, remove it",
+    ]
