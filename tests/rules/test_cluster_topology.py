@@ -26,6 +26,9 @@ def referred(*names):
 
 
 OLD_NAME = "spec.schedulerTopologyReferences"
+NO_SCHEDULER = "name the scheduler that has the topology"
+NO_TOPOLOGY = "name the topology of the scheduler, or remove the entry: the operator then creates one"
+LONG = f"example.com/{'x' * 64}"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,22 @@ OLD_NAME = "spec.schedulerTopologyReferences"
                 "backend does not implement topology-aware scheduling"
             ],
         ),
+        (
+            topology(
+                schedulerReferences=[{"schedulerName": "", "reference": ""}],
+                schedulerTopologyBindings=[{"schedulerName": "kai-scheduler", "topologyReference": ""}],
+            ),
+            [
+                f"spec.schedulerReferences[0].schedulerName: Required value: {NO_SCHEDULER}",
+                f"spec.schedulerReferences[0].reference: Required value: {NO_TOPOLOGY}",
+                f"{OLD_NAME}[0].topologyReference: Required value: {NO_TOPOLOGY}",
+            ],
+        ),
+        (
+            topology([{"domain": "zone", "key": LONG}]),
+            [f'spec.levels[0].key: Invalid value: "{LONG}": name part must be no more than 63 characters'],
+        ),
+        (topology([{"domain": "zone", "key": LONG[:-1]}]), []),
         ({"spec": {}}, ["spec.levels: Required value"]),
         ({}, ["spec: Required value"]),
         (topology([1]), ["spec.levels[0]: Invalid value: 1: must be an object"]),

@@ -16,7 +16,10 @@ OTHER = f"{WELL}, but their order inverts constraints of the set: PodCliqueSet a
 A, X = f"{OTHER} PodClique 'a' in it for rack", f"{OTHER} PodCliqueScalingGroup 'x' in it for rack"
 LOST = "Unavailable topology domains: "
 ABSENT = 'ClusterTopology or ClusterTopologyBinding "racks" not found'
-NAMELESS = "PodCliqueSet topology constraints must include topologyName"
+NAMELESS = (
+    "PodCliqueSet topology constraints must include topologyName: add "
+    "spec.template.topologyConstraint.topologyName, the name of a ClusterTopology, to the set"
+)
 OFF = "Topology constraints are defined but Topology Aware Scheduling is disabled"
 ROWS = [
     # wishes, name in the set, topology; status, reason, message
@@ -30,6 +33,7 @@ ROWS = [
     ("/rack", "racks", a_topology("zone host"), TRUE, SOME, f"{LOST}[rack]"),
     ("zone", "racks", missing(), TRUE, "ClusterTopologyNotFound", ABSENT),
     ("zone", "", missing(""), UNKNOWN, "TopologyNameMissing", NAMELESS),
+    ("a:rack", "", missing(""), UNKNOWN, "TopologyNameMissing", NAMELESS),
     ("zone", "racks", None, UNKNOWN, "TopologyAwareSchedulingDisabled", OFF),
 ]
 

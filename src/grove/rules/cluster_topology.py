@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grove.api.field_errors import FieldError, duplicate, invalid
+from grove.api.field_errors import FieldError, duplicate, invalid, required
 from grove.api.types.clustertopology import ClusterTopologyBinding
-from grove.rules import decode
+from grove.rules import decode, syntax
 from grove.rules.error_verdict import never_raises
 from grove.rules.model import AdmissionResult, Facts, TopologyUser
 from grove.schedulers import kai, kai_topology
@@ -121,6 +121,8 @@ def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:
             yield duplicate(f"spec.levels[{index}].domain", level.domain)
         if level.key in labels:
             yield duplicate(f"spec.levels[{index}].key", level.key)
+        wrong = syntax.label_key(level.key)
+        yield from (invalid(f"spec.levels[{index}].key", level.key, each) for each in wrong)
         domains.add(level.domain)
         labels.add(level.key)
 
@@ -128,16 +130,26 @@ def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:
 def _schedulers(topology: decode.DecodedTopology, facts: Facts) -> Iterator[FieldError]:
     seen: set[str] = set()
     aware = {backend.name for backend, _ in facts.backends.topology_aware}
-    for path, listed in (
-        (_REFERENCES, [each.scheduler_name for each in topology.spec.scheduler_references]),
-        (_BINDINGS, [each.scheduler_name for each in topology.spec.scheduler_topology_bindings]),
-    ):
-        for index, name in enumerate(listed):
-            place = f"{path}[{index}].schedulerName"
-            if name in seen:
-                yield duplicate(place, name)
-            elif name not in facts.schedulers:
-                yield invalid(place, name, "scheduler backend is not enabled in Grove")
-            elif name not in aware:
-                yield invalid(place, name, "scheduler backend does not implement topology-aware scheduling")
-            seen.add(name)
+    for path, scheduler, reference in _references(topology):
+        place = f"{path}.schedulerName"
+        if not scheduler:
+            yield required(place, "name the scheduler that has the topology")
+        elif scheduler in seen:
+            yield duplicate(place, scheduler)
+        elif scheduler not in facts.schedulers:
+            yield invalid(place, scheduler, "scheduler backend is not enabled in Grove")
+        elif scheduler not in aware:
+            yield invalid(place, scheduler, "scheduler backend does not implement topology-aware scheduling")
+        if not reference[1]:
+            why = "name the topology of the scheduler, or remove the entry: the operator then creates one"
+            yield required(f"{path}.{reference[0]}", why)
+        seen.add(scheduler)
+
+
+def _references(topology: decode.DecodedTopology) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """The path of each reference, its scheduler, and the field of its topology with the value."""
+    for index, each in enumerate(topology.spec.scheduler_references):
+        yield f"{_REFERENCES}[{index}]", each.scheduler_name, ("reference", each.reference)
+    for index, bound in enumerate(topology.spec.scheduler_topology_bindings):
+        found = ("topologyReference", bound.topology_reference)
+        yield f"{_BINDINGS}[{index}]", bound.scheduler_name, found

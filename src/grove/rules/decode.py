@@ -53,6 +53,7 @@ class PodContainer(Wire, frozen=True):
     """A container."""
 
     name: str = ""
+    image: str = ""
     env: tuple[Variable, ...] = ()
 
 

@@ -39,7 +39,10 @@ def _evaluate(
         message = "Topology constraints are defined but Topology Aware Scheduling is disabled"
         return "Unknown", Reason.SWITCHED_OFF, message
     if not topology.name:
-        message = "PodCliqueSet topology constraints must include topologyName"
+        message = (
+            "PodCliqueSet topology constraints must include topologyName: add "
+            "spec.template.topologyConstraint.topologyName, the name of a ClusterTopology, to the set"
+        )
         return "Unknown", Reason.NAME_MISSING, message
     if not topology.found:
         message = f'ClusterTopology or ClusterTopologyBinding "{topology.name}" not found'

@@ -255,6 +255,24 @@ LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key
             },
             "scheduler backend is not enabled in Grove",
         ),
+        (
+            TOPOLOGIES,
+            {"levels": LEVELS[:1], "schedulerReferences": [{"schedulerName": "", "reference": ""}]},
+            "spec.schedulerReferences[0].schedulerName: Required value",
+        ),
+        (
+            BINDINGS,
+            {
+                "levels": LEVELS[:1],
+                "schedulerTopologyBindings": [{"schedulerName": "kai-scheduler", "topologyReference": ""}],
+            },
+            "[0].topologyReference: Required value: name the topology of the scheduler, or remove the entry",
+        ),
+        (
+            TOPOLOGIES,
+            {"levels": [{"domain": "zone", "key": f"example.com/{'x' * 64}"}]},
+            "spec.levels[0].key: Invalid value",
+        ),
         (TOPOLOGIES, {"levels": LEVELS[:1]}, ""),
         (BINDINGS, {"levels": LEVELS[:1]}, ""),
     ],

@@ -239,6 +239,40 @@ def test_stored_set_without_topology_name_may_get_one(name, errors):
     assert validation.on_update(old, changed(old, {"spec.replicas": 4}), FACTS).allowed
 
 
+FOUND = 'ClusterTopology or ClusterTopologyBinding "mi300" not found'
+REPAIRS = [
+    ({CT: packs(domain="rack")}, {S: packs(name="h100")}, []),
+    ({CT: packs("rack")}, {S: packs(name="h100"), CT: packs("rack", name="h100")}, []),
+    ({GT: packs(domain="rack")}, {S: packs(name="h100"), GT: packs("rack")}, []),
+    ({CT: packs("rack")}, {S: packs(name="mi300")}, [f'{S}.topologyName: Invalid value: "mi300": {FOUND}']),
+    (
+        {CT: packs("rack")},
+        {S: packs(name="h100"), CT: packs("rack", name="gb200")},
+        [
+            f'{S}.topologyName: Invalid value: "h100": {DIFFERENT}',
+            f'{CT}.topologyName: Invalid value: "gb200": {DIFFERENT}',
+        ],
+    ),
+    (
+        {CT: packs("rack")},
+        {S: packs("block", name="h100")},
+        [f"{S}: Forbidden: PodCliqueSet topology constraint cannot be added after creation"],
+    ),
+    (
+        {CT: packs("rack", name="h100")},
+        {S: packs(name="h100")},
+        [f"{S}: Forbidden: PodCliqueSet topology constraint cannot be added after creation"],
+    ),
+]
+"""A set as it was stored before topology names existed, its change, and the errors."""
+
+
+@pytest.mark.parametrize(("stored", "changes", "errors"), REPAIRS)
+def test_set_gets_the_topology_name_of_its_parts(stored, changes, errors):
+    old = changed(workload(), {**ON_KAI, **stored})
+    assert list(map(str, validation.on_update(old, changed(old, changes), FACTS).errors)) == errors
+
+
 ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True))
 
 
