@@ -78,6 +78,7 @@ TOPOLOGY_USAGE_DELAY = 5.0  # nothing depends on the usage in the status of a to
 FREE_SLOTS_INTERVAL = 30.0  # between two counts for a topology: pods come and go all the time
 QUOTA_CACHE_DELAY = 0.25  # until the API server's own cache of quotas has the change, too
 QUOTA_RETRY_INTERVAL = 5.0  # between retries while other pods of the namespace come and go
+PRIORITY_CLASS_DELAY = 5.0  # until a class that is not cached is missing: it may be created with its set
 FABRIC_NODES_DELAY = 1.0  # nodes are added and removed in numbers, and listeners are called once for all
 OPTIONAL_SYNC_TIMEOUT = 5.0  # for kinds that only some sets need; after that only those sets wait
 SECRETS_SYNC_TIMEOUT = 5.0  # without the right to read Secrets their cache never syncs

@@ -63,6 +63,10 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaimtemplates]
   verbs: [get, list, watch]
+# Which ones exist: pods cannot be created with others.
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [get, list, watch]
 # To resume creation when a quota has room.
 - apiGroups: [""]
   resources: [resourcequotas]
@@ -143,9 +147,6 @@ the API server. The verbs are those that it uses: it patches objects and never r
   verbs: [patch]
 - apiGroups: [""]
   resources: [nodes, resourcequotas]
-  verbs: [get, list, watch]
-- apiGroups: [scheduling.k8s.io]
-  resources: [priorityclasses]
   verbs: [get, list, watch]
 {{- end }}
 

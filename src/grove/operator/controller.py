@@ -37,6 +37,7 @@ from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.observers.free_slots import FreeSlotsObserver
 from grove.operator.observers.placement import PlacementState
+from grove.operator.observers.priority_classes import PriorityClassLookup
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.operator.observers.topology_usage import TopologyUsageObserver
@@ -87,7 +88,14 @@ class Controller:
         view = self._cluster_view(settings)
         placement = self._placement(view, settings)
         observer = Observer(
-            caches, self.engine.states, placement, init_image, topologies, schedulers, self._fabric_lookup
+            caches,
+            self.engine.states,
+            placement,
+            init_image,
+            topologies,
+            schedulers,
+            self._fabric_lookup,
+            PriorityClassLookup(caches, self.engine.clock),
         )
         self._add_workloads(observer, topologies, placement)
         free_slots = None

@@ -23,12 +23,13 @@ from grove.plan.fabric.status import failures, with_domains
 from grove.plan.gang.scheduler_selection import unconfigured_message
 from grove.plan.model import Plan, PlannedEvent, ReplicaReport, ReplicaSummary, StatusUpdate, UserError
 from grove.plan.ownership.ownership import keep_owned_claims
+from grove.plan.priority_class import missing_priority_class
 from grove.plan.rbac import plan_rbac, token_secret_settled_at
 from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
 from grove.plan.snapshot import SetSnapshot
-from grove.plan.timestamps import rfc3339
+from grove.plan.timestamps import earliest, rfc3339
 from grove.plan.writes.builders import patch_if_unchanged, reference, status_update
 from grove.plan.writes.collector import WriteCollector
 from grove.topology.availability import levels_unavailable
@@ -42,9 +43,9 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     if workload.metadata.deletion_timestamp is not None:
         return Plan()
     intents, user_errors = _set_writes(snapshot, now)
-    requeue_at = (
-        token_secret_settled_at(workload, snapshot.access, now) if snapshot.access is not None else None
-    )
+    token_due = token_secret_settled_at(workload, snapshot.access, now) if snapshot.access else None
+    requeue_at = earliest(token_due, snapshot.priority.due)
+    priority_errors = missing_priority_class(workload, now) if snapshot.priority.missing else ()
     wanted: Sequence[int] = range(workload.spec.replicas)
     events: tuple[PlannedEvent, ...] = ()
     if too_many is not None:
@@ -53,7 +54,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     elif not all(index in reports for index in wanted):
         return Plan(
             intents,
-            _early_errors(workload, reports, snapshot.errors),
+            _early_errors(workload, reports, (*snapshot.errors, *priority_errors)),
             errors=user_errors,
             requeue_at=requeue_at,
         )
@@ -61,7 +62,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     hash_ = generation_hash(workload)
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
     errors = (*snapshot.errors, *failures(snapshot.domains))
-    status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
+    status = _status(workload, {index: reports[index] for index in wanted}, errors, priority_errors, now)
     status = replace(status, conditions=_conditions(workload, snapshot.topology, summaries, now))
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
@@ -104,15 +105,20 @@ def _status(
     workload: PodCliqueSet,
     reports: Mapping[int, ReplicaReport],
     set_errors: tuple[LastError, ...],
+    priority_errors: tuple[LastError, ...],
     now: float,
 ) -> PodCliqueSetStatus:
+    """The status of a set. Errors that leave nothing undone do not keep `observedGeneration` back: of a
+    PriorityClass that is missing, and of a scheduler that is not configured any more."""
     before = workload.status
     current = not set_errors and all(
         report.generation >= workload.metadata.generation and not report.errors for report in reports.values()
     )
     summaries = [report.summary for report in reports.values()]
     of_replicas = chain.from_iterable(report.errors for report in reports.values())
-    all_errors = chain(set_errors, of_replicas, _unconfigured_scheduler_errors(workload, reports, now))
+    all_errors = chain(
+        set_errors, of_replicas, priority_errors, _unconfigured_scheduler_errors(workload, reports, now)
+    )
     return replace(
         before,
         observed_generation=workload.metadata.generation if current else before.observed_generation,
@@ -146,8 +152,7 @@ def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) ->
 def _unconfigured_scheduler_errors(
     workload: PodCliqueSet, reports: Mapping[int, ReplicaReport], now: float
 ) -> Iterator[LastError]:
-    """Errors for replicas whose scheduler the configuration no longer lists. They do not keep
-    `observedGeneration` back."""
+    """Errors for replicas whose scheduler the configuration no longer lists."""
     by_scheduler: dict[str, list[str]] = {}
     for index, report in reports.items():
         if report.summary.unconfigured_scheduler:

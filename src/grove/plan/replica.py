@@ -121,6 +121,7 @@ def _plan_existing(
             rollout.requeue_at,
             members.decision.requeue_at,
             force_delete_at,
+            snapshot.priority.due,
             *(clique.membership.requeue_at for clique in cliques.values()),
         ),
         report=_summary(

@@ -42,6 +42,14 @@ class ClaimObjects(Struct, frozen=True):
     """Names of terminating claims."""
 
 
+class PriorityLookup(Struct, frozen=True):
+    """Whether the PriorityClass that a set names is missing."""
+
+    missing: bool = False
+    due: float | None = None
+    """When a class that is not found counts as missing: until then it may have been created just now."""
+
+
 class Snapshot(Struct, frozen=True):
     """The existing objects of one replica, by name; pods are unordered.
 
@@ -88,6 +96,14 @@ class Snapshot(Struct, frozen=True):
     `desired.limits`)."""
     kind_problem: str = ""
     """Why the kind of the scheduler's objects cannot be used; empty if it can."""
+    priority: PriorityLookup = PriorityLookup()
+    """Whether the PriorityClass that the set names exists."""
+
+    @property
+    def priority_class(self) -> str:
+        """The PriorityClass of the set's gangs, and of pods that name none; empty if the set names none, or
+        one that does not exist."""
+        return "" if self.priority.missing else self.workload.spec.template.priority_class_name
 
     def topology_of(self, attempt: int) -> ResolvedTopology | None:
         """The topology of the set's constraint (0), or of one of its fallbacks (1, ...)."""
@@ -132,6 +148,8 @@ class SetSnapshot(Struct, frozen=True):
     """None: no shared claims are planned."""
     domains: tuple[ResolvedDomain, ...] = ()
     """The fabric domains of the set."""
+    priority: PriorityLookup = PriorityLookup()
+    """Whether the PriorityClass that the set names exists."""
     too_many: UserError | None = None
     """The set requests too many pods and is held: only the replicas that have reported count."""
     surplus: tuple[Snapshot, ...] = ()

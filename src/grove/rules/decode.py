@@ -65,6 +65,7 @@ class CliquePodSpec(Wire, frozen=True):
     scheduler_name: str = ""
     node_name: str = ""
     restart_policy: str = ""
+    priority_class_name: str = ""
     topology_spread_constraints: tuple[Raw, ...] = ()
 
 

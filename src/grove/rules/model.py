@@ -68,8 +68,8 @@ class Facts(Struct, frozen=True):
     other_kind_domains: tuple[str, ...] | None = None
     """The domains of the topology of the other kind with the same name; None if it does not exist."""
     found: Mapping[ClusterLookup, dict[str, Any] | None] = field(default_factory=dict)
-    """The objects that scheduler backends looked up; None for one that does not exist. A lookup that was not
-    made has no entry."""
+    """The objects that scheduler backends looked up, and PriorityClasses; None for one that does not exist. A
+    lookup that was not made has no entry."""
     network: Network = Network()
     """The configuration of multi-node NVLink."""
     fabrics: Providers = Providers()

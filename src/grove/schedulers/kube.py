@@ -123,8 +123,7 @@ class Kube(SchedulerBackend):
         near = () if self.placement.enabled else tuple(_preferred_terms(gang, clique))
         if self._groups is None or not name:
             return PodAdditions(preferred_affinity=near)
-        spec = {"schedulingGroup": {"podGroupName": name}, **self._groups.pod_fields(gang)}
-        return PodAdditions(spec=spec, preferred_affinity=near)
+        return PodAdditions(spec={"schedulingGroup": {"podGroupName": name}}, preferred_affinity=near)
 
     def can_join_group(self, gang: Body, name: str, members: Iterable[Pod | None]) -> bool:
         """Whether the group has its minimum of pods, counting those to be created. While pods of the gang

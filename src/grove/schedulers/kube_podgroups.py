@@ -46,10 +46,6 @@ class PodGroups(ABC):
     def spec(self, request: GangRequest) -> Body | None:
         """The desired spec of the group; None if the existing one cannot be changed."""
 
-    def pod_fields(self, gang: Body) -> Body:  # noqa: ARG002 - most versions need none
-        """Fields of the pods, apart from the name of their group; none by default."""
-        return {}
-
     def _terms(self, gang: Body) -> Body:
         """The minimum of a gang, and its topology key if groups have one."""
         terms: Body = {"schedulingPolicy": {"gang": {"minCount": podgang.minimum(gang)}}}
@@ -104,10 +100,6 @@ class V1Beta1(PodGroups):
         priority = priority_class(request.gang, request.scheduling_spec)
         return {**terms, **_priority_fields(priority), "disruptionMode": {_disruption_mode(request.gang): {}}}
 
-    def pod_fields(self, gang: Body) -> Body:
-        """The PriorityClass of the gang: the scheduler places no pod whose priority is not its group's."""
-        return _priority_fields(gang["spec"].get("priorityClassName", ""))
-
 
 def hashed_name(gang: Body, terms: Body) -> str:
     """The gang's name with a hash of the fields by which groups of one gang differ."""
@@ -132,8 +124,9 @@ def topology_key(spec: Body) -> str:
 
 
 def priority_class(gang: Body, scheduling_spec: SchedulingSpec) -> str:
-    """The PriorityClass of a group: the gang's, else the one of all its pods. Raises UnsupportedGang if pods
-    would have another priority than their group, as the scheduler never places such a group."""
+    """The PriorityClass of a group: the gang's, which all pods get that name none, else the one that all its
+    pods name. Raises UnsupportedGang if pods would have another priority than their group, as the scheduler
+    never places such a group."""
     of_gang = gang["spec"].get("priorityClassName", "")
     of_pods = {_priority_of_pods(bytes(each.spec.pod_spec)) for each in scheduling_spec.template.cliques}
     others = sorted(of_pods - {of_gang, ""} if of_gang else of_pods)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from grove import timing
 from grove.api.naming.annotations import shared_with
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
-from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
+from grove.api.types.kubernetes_objects import PriorityClass, ResourceClaimTemplateObject
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.channel_coverage import ChannelCoverage
 from grove.fabrics.provider import Domain
@@ -26,9 +27,10 @@ from grove.fabrics.requirements import DomainRequirement, Mode, domain_requireme
 from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client, Object
 from grove.kube.client.resource import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Resource
-from grove.kube.errors import KubeError, NotFound
+from grove.kube.errors import Forbidden, KubeError, NotFound
 from grove.rules.fabric.accelerator_claims import ClaimSource, device_classes_in
 from grove.rules.model import Facts, ParentSet, TopologyUser
+from grove.rules.podcliqueset.priority_classes import PRIORITY_CLASS
 from grove.schedulers.backend import ClusterLookup
 from grove.topology.constraints import domains as constrained
 from grove.topology.constraints import topology_name_of
@@ -41,6 +43,10 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # objects
 
 class ClusterLookupFailed(Exception):
     """An object could not be read; the message says which, and that the request can be retried."""
+
+
+class _MayNotRead(Exception):
+    """The operator may not read a kind, and the verdict does not depend on it."""
 
 
 class NodeCoverage(Protocol):
@@ -59,6 +65,7 @@ class FactCaches(Protocol):
     topology_bindings: Cache[ClusterTopologyBinding]
     domains: dict[str, Cache[Domain]]
     claim_templates: Cache[ResourceClaimTemplateObject]
+    priority_classes: Cache[PriorityClass]
 
     @property
     def fabric_nodes(self) -> NodeCoverage:
@@ -91,14 +98,17 @@ class ClusterFacts:
     async def facts_with_topologies(
         self, topologies: Iterable[str], lookups: Iterable[ClusterLookup] = ()
     ) -> Facts:
-        """The base facts, the levels of those of these topologies that exist, and the objects that scheduler
-        backends look up for the validation of a set."""
+        """The base facts, the levels of those of these topologies that exist, and the objects that are looked
+        up for the validation of a set. One that may not be read is left out."""
         known: dict[str, tuple[str, ...]] = {}
         for name in sorted(filter(_NAME, topologies))[: timing.FACTS_NAMES]:
             if (domains := await self._domains(name)) is not None:
                 known[name] = domains
         valid = [lookup for lookup in lookups if _NAME(lookup.name)][: timing.FACTS_NAMES]
-        found = {lookup: await self._lookup(lookup) for lookup in valid}
+        found: dict[ClusterLookup, dict[str, Any] | None] = {}
+        for lookup in valid:
+            with suppress(_MayNotRead):
+                found[lookup] = await self._lookup(lookup)
         base_facts = self.base_facts()
         return replace(base_facts, topologies=known, found=found) if known or found else base_facts
 
@@ -164,9 +174,19 @@ class ClusterFacts:
     async def _lookup(self, lookup: ClusterLookup) -> dict[str, Any] | None:
         kind = lookup.kind
         resource = Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
-        return await _read(
-            f"{kind.name} {lookup.name}", lambda: self._client.get(resource, lookup.name, as_type=dict)
-        )
+        if kind != PRIORITY_CLASS:
+            return await self._live(resource, lookup.name)
+        if self._caches.priority_classes.get("", lookup.name) is not None:
+            return {}
+        try:
+            return await self._live(resource, lookup.name)
+        except ClusterLookupFailed as failed:
+            if isinstance(failed.__cause__, Forbidden):  # rights from before the operator read classes
+                raise _MayNotRead from failed
+            raise
+
+    async def _live(self, resource: Resource, name: str) -> dict[str, Any] | None:
+        return await _read(f"{resource.kind} {name}", lambda: self._client.get(resource, name, as_type=dict))
 
     async def parent(self, namespace: str, name: str) -> ParentSet | None:
         """The set of that name; None if the API server has none either."""

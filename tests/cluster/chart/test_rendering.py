@@ -254,11 +254,7 @@ def test_placement_role_has_only_needed_permissions() -> None:
     role = one(render(placing(placement="All")), "ClusterRole", PLACEMENT_ROLE)
     rights = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
     assert rights.pop("pods/status") == ["patch"]
-    assert sorted(rights) == [
-        "nodes",
-        "priorityclasses",
-        "resourcequotas",
-    ]
+    assert sorted(rights) == ["nodes", "resourcequotas"]
     assert all(verbs == ["get", "list", "watch"] for verbs in rights.values())
 
 

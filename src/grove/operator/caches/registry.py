@@ -75,6 +75,7 @@ BY_CLAIM = "claim"
 BY_OWNER = "owner"
 BY_GRAPH = "graph"
 BY_TEMPLATE = "template"
+BY_PRIORITY_CLASS = "priorityClass"
 BY_OWNER_LABEL = "holder"
 BY_NODE = "node"
 MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
@@ -132,6 +133,7 @@ class Caches:
                 BY_TEMPLATE: referred_templates,
                 BY_DOMAIN: partial(_requested_domains, self.fabrics),
                 BY_GRAPH: _graph,
+                BY_PRIORITY_CLASS: _priority_class,
             },
         )
         self.groups = _replica_cache(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
@@ -163,8 +165,6 @@ class Caches:
             RESOURCE_QUOTAS, ResourceQuota, indexes={BY_NAMESPACE: _namespace}
         )
         self.priority_classes: Cache[PriorityClass] = Cache(PRIORITY_CLASSES, PriorityClass)
-        """Watched only for the placement of gangs."""
-        self._placement = placement
         self.scheduler_objects = {
             kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
         }
@@ -203,9 +203,8 @@ class Caches:
     def optional(self) -> tuple[Cache[Any], ...]:
         """The caches that only some sets need: their kinds may not be served, or not be readable by RBAC."""
         of_schedulers = (*self.scheduler_objects.values(), *self.scheduler_topologies.values())
-        of_placement = (self.priority_classes,) if self._placement else ()
         return (
-            *of_placement,
+            self.priority_classes,
             self.claims,
             self.claim_templates,
             self.quotas,
@@ -330,6 +329,11 @@ def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
 
 def _topologies(workload: PodCliqueSet) -> Iterator[Hashable]:
     return iter(topology_names(workload.spec.template))
+
+
+def _priority_class(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := workload.spec.template.priority_class_name:
+        yield name
 
 
 def _namespace(found: HasMetadata) -> Iterator[Hashable]:

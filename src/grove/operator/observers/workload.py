@@ -22,6 +22,7 @@ from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.observers.claims import SharedClaims
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.observers.placement import PlacementState
+from grove.operator.observers.priority_classes import PriorityClassLookup
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.plan.desired.limits import is_held, members
@@ -43,6 +44,7 @@ class Observer:
         topologies: TopologyLookup | None = None,
         schedulers: SchedulerLookup | None = None,
         fabric_lookup: FabricLookup | None = None,
+        priority_classes: PriorityClassLookup | None = None,
     ) -> None:
         self._caches, self._states = caches, states if states is not None else KeyStates()
         self._placement = placement
@@ -50,6 +52,7 @@ class Observer:
         self._topologies = topologies or TopologyLookup(caches, enabled=False)
         self._schedulers = schedulers or SchedulerLookup(caches, None)
         self._fabric_lookup = fabric_lookup or FabricLookup(caches)
+        self.priority_classes = priority_classes or PriorityClassLookup(caches)
         self.shared_claims = SharedClaims(caches)
         caches.pods.subscribe(self._on_pod)
 
@@ -90,6 +93,7 @@ class Observer:
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             held=held,
             kind_problem=self._schedulers.kind_problem(scheduler),
+            priority=self.priority_classes.of(workload),
         )
         domains = self._fabric_lookup.of_replica(snapshot)
         return replace(snapshot, domains=domains) if domains else snapshot

@@ -110,6 +110,7 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
             topology=self._topologies.of(workload),
             shared=None if terminating else self._observer.shared_claims.of_set(workload),
             domains=self._domains(workload),
+            priority=self._observer.priority_classes.of(workload),
             too_many=too_many_pods(excess.requested, excess.limit) if excess is not None else None,
             surplus=surplus,
         )

@@ -102,9 +102,11 @@ def pod_spec(
     scheduler: str,
     gated: bool,
     node_labels: NodeLabels = NO_NODE_LABELS,
+    priority_class: str = "",
 ) -> Body:
     """The common spec of all pods of a clique; each only adds its host name. The node labels of an assignment
-    are added to the user's node selector and affinity."""
+    are added to the user's node selector and affinity. The PriorityClass of the set is that of pods that name
+    none."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
         {"name": Env.SET_NAME.value, "value": set_name},
@@ -116,6 +118,8 @@ def pod_spec(
     spec = _with_variables(clique_pod_spec(workload, wanted), variables, _POD_VARIABLES)
     spec["subdomain"] = names.service(set_name, index)
     spec["schedulerName"] = scheduler
+    if priority_class and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = priority_class
     if node_labels.required:
         spec["nodeSelector"] = {**node_labels.required, **(spec.get("nodeSelector") or {})}
     if node_labels.preferred:

@@ -208,7 +208,7 @@ class PlacementPlanner:
             attempt=attempt,
             fallbacks=tuple(self._fallbacks(bodies, cliques)) if movable else (),
             scheduler=backend.name,
-            priority_classes=self._priority_classes(gang, backend),
+            priority_classes=self._priority_classes(gang),
             created=found.metadata.creation_timestamp or "" if found is not None else "",
             further=tuple(self._further(gang)) if movable and unit.required else (),
             pinned=self._current_pins(record) if attempt == record.attempt else {},
@@ -216,12 +216,11 @@ class PlacementPlanner:
             constrained=any(each.required for each in walk(unit)),
         )
 
-    def _priority_classes(self, gang: Gang, backend: SchedulerBackend) -> tuple[str, ...]:
-        """The PriorityClasses of a gang's pods: that of the set is theirs only if they are in a group."""
-        of_set = self._snapshot.workload.spec.template.priority_class_name
-        if of_set and backend.gang_object_kind is not None:
-            return (of_set,)
-        return tuple({priority_class(bytes(clique.template.spec.pod_spec)): None for clique in gang.cliques})
+    def _priority_classes(self, gang: Gang) -> tuple[str, ...]:
+        """The PriorityClasses of a gang's pods: their own, or that of the set."""
+        of_set = self._snapshot.priority_class
+        templates = (bytes(clique.template.spec.pod_spec) for clique in gang.cliques)
+        return tuple({priority_class(each) or of_set: None for each in templates})
 
     def _current_pins(self, record: PlacementRecord) -> dict[str, Pins]:
         """The recorded pins without those of levels that the topology no longer has."""

@@ -257,7 +257,8 @@ class GangPlanner:
         node_labels = NO_NODE_LABELS if gated else placement.node_labels(wanted.name)
         if startup_parents and wanted.gang in self._snapshot.gangs:
             self._writes.add(token_secret(workload))
-        spec = pod_spec(workload, index, wanted, self._scheduler, gated, node_labels)
+        priority_class = self._snapshot.priority_class
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated, node_labels, priority_class)
         if startup_parents:
             spec = with_init_container(
                 spec, workload.metadata.name, self._snapshot.init_image, startup_parents

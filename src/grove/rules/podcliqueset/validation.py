@@ -23,6 +23,7 @@ from grove.rules.podcliqueset import (
     cliques,
     fallbacks,
     immutable_fields,
+    priority_classes,
     scaling_groups,
     scheduler_rules,
     startup_order,
@@ -94,7 +95,8 @@ def topologies_named(body: Body) -> frozenset[str]:
 def lookups(body: Body, facts: Facts) -> tuple[ClusterLookup, ...]:
     """Other cluster objects that the verdict depends on, for the caller to look up. Never raises."""
     try:
-        return scheduler_rules.lookups(decode.workload(body), facts)
+        workload = decode.workload(body)
+        return (*scheduler_rules.lookups(workload, facts), *priority_classes.lookups(workload))
     except (ObjectFormatError, RecursionError):
         return ()
 
@@ -111,6 +113,7 @@ def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldE
         yield invalid("spec.replicas", workload.spec.replicas, "must be non-negative")
     yield from resource_sharing.errors(workload)
     yield from cliques.errors(workload, creating)
+    yield from priority_classes.errors(workload, facts)
     yield from scheduler_rules.errors(workload, facts)
     yield from startup_order.errors(workload.template)
     yield from scaling_groups.errors(workload)
