@@ -190,8 +190,8 @@ def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
 
 def with_gang_scheduling(placement: PlacementSettings | None = None) -> Kube:
     """The backend that creates PodGroups, with those of earlier versions of Kubernetes. Where the operator
-    places gangs, the groups have no topology key: the pods are pinned, and the scheduler never preempts for a
-    group with a key."""
+    places gangs, the groups have no topology key: the pods are pinned, and before 1.37 the scheduler never
+    preempts for a group with a key."""
     keyed = placement is None or not placement.enabled
     backend = Kube(V1Beta1(keyed=keyed), placement)
     backend.older_versions = (Kube(V1Alpha2(keyed=keyed), placement),)
