@@ -92,6 +92,35 @@ def test_preferred_labels_are_node_affinity() -> None:
     assert term["preference"]["matchExpressions"] == [{"key": "rack", "operator": "In", "values": ["r2"]}]
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+IN_TOPOLOGY = replace(RACK_1, present={"wl-0-a": ("rack", "host")})
+OWN_TERMS = [{"matchExpressions": [{"key": "gen", "operator": "In", "values": ["5"]}]}, {}]
+EXISTS = {"key": "host", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ([], [{"matchExpressions": [EXISTS]}]),
+        (OWN_TERMS, [{"matchExpressions": [*OWN_TERMS[0]["matchExpressions"], EXISTS]}, {}]),
+    ],
+    ids=["none", "of the user"],
+)
+@pytest.mark.parametrize("at_release", [False, True])
+def test_pods_require_the_labels_of_their_topology(own: Any, expected: Any, at_release: bool) -> None:
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": own}}} if own else {}
+    sim = a_simulator(affinity=affinity)
+    if at_release:
+        sim.execute(planned(sim, replace(IN_TOPOLOGY, nominated=True)))
+        assert pod_specs(sim)["wl-0-a"]["affinity"] == affinity
+        sim.execute(planned(sim, replace(IN_TOPOLOGY, nominated=True, released=True)))
+    else:
+        sim.execute(planned(sim, IN_TOPOLOGY))
+    spec = pod_specs(sim)["wl-0-a"]
+    assert spec["affinity"]["nodeAffinity"][REQUIRED] == {"nodeSelectorTerms": expected}
+    assert spec["nodeSelector"]["rack"] == "r1"
+
+
 def test_waiting_gang_is_created_gated_and_says_why() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, Waiting("no rack has room")))

@@ -18,6 +18,7 @@ from grove.operator.metrics.placement import clear_free_slots, set_free_slots
 from grove.operator.observers.cluster_view import ClusterView
 from grove.schedulers.backend import AnyTopology
 from grove.topology.placement.capacity import Accelerators, free_slots
+from grove.topology.placement.membership import domain_path
 from grove.topology.placement.model import Amounts
 
 SlotsByLevel = tuple[Mapping[int, int], ...]
@@ -97,7 +98,7 @@ class FreeSlotsObserver:
         return free_slots(
             (
                 Accelerators(
-                    tuple(node.labels.get(key, "") for key in keys),
+                    domain_path(node.labels, keys),
                     self._accelerators(node.allocatable),
                     free - self._accelerators(reserved.get(node.name, {})),
                 )

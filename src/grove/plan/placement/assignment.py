@@ -37,6 +37,8 @@ class NodeLabels(Struct, frozen=True):
 
     required: Pins = {}
     preferred: Pins = {}
+    present: tuple[str, ...] = ()
+    """Labels that the nodes must have with any value: those of nodes that belong to the topology."""
 
 
 NO_NODE_LABELS = NodeLabels()
@@ -49,6 +51,9 @@ class Assignment(Struct, frozen=True):
     """By which constraint: 0 is that of the set, 1 its first fallback."""
     pins: Mapping[str, Pins] = {}
     """By clique. Required levels only: a gang without them may use any node."""
+    present: Mapping[str, tuple[str, ...]] = {}
+    """By clique, labels of narrower levels that nodes must have with any value: other nodes of the domain do
+    not belong to the topology."""
     nodes: Mapping[PodSlot, str] = {}
     """The node of each pod that is not bound yet. Pods are nominated to it if the gang is nominated;
     otherwise the scheduler may choose another one."""
@@ -73,7 +78,9 @@ class Assignment(Struct, frozen=True):
 
     def node_labels(self, clique: str) -> NodeLabels:
         """The labels of the nodes that the pods of a clique go to."""
-        return NodeLabels(self.pins.get(clique, {}), self.near.get(clique, {}))
+        pins = self.pins.get(clique, {})
+        present = tuple(key for key in self.present.get(clique, ()) if key not in pins)
+        return NodeLabels(pins, self.near.get(clique, {}), present)
 
     @property
     def gated(self) -> bool:

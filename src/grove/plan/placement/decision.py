@@ -9,7 +9,8 @@ nodes that the victims leave.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,13 +18,13 @@ from msgspec.structs import replace
 from grove import timing
 from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.demand import Demand, pinned_shape, pod_name, walk
+from grove.plan.placement.demand import Demand, labelled_shape, pinned_shape, pod_name, walk
 from grove.plan.placement.message import waiting_message
 from grove.plan.placement.slack import has_slack
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import Amounts, Domain, Problem, Unit
+from grove.topology.placement.model import Amounts, Domain, PodShape, Problem, Unit
 from grove.topology.placement.solve import solve
 
 
@@ -83,6 +84,7 @@ def decide(
     assignment = Assignment(
         attempt=demand.attempt,
         pins=dict(_pins(index, unit, answer)),
+        present=dict(_present_labels(index, unit)),
         nodes=nodes,
         nominated=scarce and _may_be_nominated(demand),
         preempts=preempts,
@@ -93,9 +95,11 @@ def decide(
 
 
 def asked_unit(index: ClusterIndex, demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
-    """The gang as it can be placed: with the requests of its pods as admitted, and without required levels
-    that its bound pods break."""
-    return _without_broken_levels(index, _with_admitted_requests(demand, requests))
+    """The gang as it can be placed: with the requests of its pods as admitted, without required levels that
+    its bound pods break, and where levels are required, only on nodes that belong to the topology."""
+    unit = _without_broken_levels(index, _with_admitted_requests(demand, requests))
+    present = dict(_present_labels(index, unit))
+    return with_shapes(unit, {clique: partial(labelled_shape, keys=keys) for clique, keys in present.items()})
 
 
 def reservations(
@@ -193,22 +197,44 @@ def _without_broken_levels(index: ClusterIndex, unit: Unit) -> Unit:
         return replace(unit, parts=parts)
     level = index.levels.index(unit.required)
     nodes = {pod.node for each in walk(unit) for pod in each.pods if pod.node}
-    domains = {index.domain_at(index.ids[node], level) for node in nodes if node in index.ids}
-    if len(domains) > 1 or None in domains:
+    known = [index.ids[node] for node in nodes if node in index.ids]
+    domains = {index.domain_at(i, level) for i in known}
+    deepest = level + len(index.narrower_labels(level))
+    if len(domains) > 1 or None in domains or not all(index.paths[i][deepest] for i in known):
         return replace(unit, required="", preferred=unit.preferred or unit.required, parts=parts)
     return replace(unit, parts=parts)
 
 
 def pinned_unit(unit: Unit, pins: Mapping[str, Pins]) -> Unit:
     """The gang with its pins as part of the node selectors of its pods."""
-    if not pins:
+    return with_shapes(
+        unit, {clique: partial(pinned_shape, pins=each) for clique, each in pins.items() if each}
+    )
+
+
+def with_shapes(unit: Unit, changes: Mapping[str, Callable[[PodShape], PodShape]]) -> Unit:
+    """The gang with other shapes of the pods of these cliques; pods that share a shape share the other."""
+    if not changes:
         return unit
     pods = unit.pods
-    if selector := pins.get(unit.name):
+    if change := changes.get(unit.name):
         shapes = {id(pod.shape): pod.shape for pod in pods}
-        pinned = {known: pinned_shape(shape, selector) for known, shape in shapes.items()}
-        pods = tuple(replace(pod, shape=pinned[id(pod.shape)]) for pod in pods)
-    return replace(unit, pods=pods, parts=tuple(pinned_unit(part, pins) for part in unit.parts))
+        changed = {known: change(shape) for known, shape in shapes.items()}
+        pods = tuple(replace(pod, shape=changed[id(pod.shape)]) for pod in pods)
+    return replace(unit, pods=pods, parts=tuple(with_shapes(part, changes) for part in unit.parts))
+
+
+def _present_labels(
+    index: ClusterIndex, unit: Unit, outer: tuple[str, ...] = ()
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """By clique with a required level, the labels of narrower levels that its nodes must have: nodes of
+    another pool may share those of the level and the wider ones."""
+    if not outer and unit.required in index.levels:
+        outer = index.narrower_labels(index.levels.index(unit.required))
+    if unit.pods and outer:
+        yield unit.name, outer
+    for part in unit.parts:
+        yield from _present_labels(index, part, outer)
 
 
 def _reservations(unit: Unit, nodes: Mapping[PodSlot, str]) -> dict[str, Amounts]:

@@ -203,6 +203,16 @@ def pinned_shape(shape: PodShape, pins: Pins) -> PodShape:
     return replace(shape, node_selector={**pins, **own}, affinity=affinity)
 
 
+def labelled_shape(shape: PodShape, keys: Iterable[str]) -> PodShape:
+    """The shape of pods that go only to nodes with these labels, of any value."""
+    present = tuple(Requirement(key, "Exists") for key in keys)
+    if shape.affinity is None:
+        return replace(shape, affinity=(Term(present),))
+    # A term without any expression matches no node: it stays as it is.
+    terms = (Term((*t.expressions, *present), t.fields) if t != Term() else t for t in shape.affinity)
+    return replace(shape, affinity=tuple(terms))
+
+
 @lru_cache(maxsize=1024)
 def priority_class(template: bytes) -> str:
     """The PriorityClass of pods with this spec; empty for the default class."""

@@ -21,6 +21,7 @@ from grove.api.types.podgang import (
     PodGroup,
 )
 from grove.topology.constraints import ResolvedTopology
+from grove.topology.placement.membership import domain_path
 from grove.topology.placement.model import Domain
 
 Labels = Mapping[str, str]
@@ -95,12 +96,11 @@ def _placed(unit: _ConstrainedUnit) -> PlacedUnit:
 
 
 def _domains(nodes: Iterable[Labels], key: str, levels: tuple[str, ...]) -> Counter[Domain]:
-    """How many pods are in each domain of a level; `()`: on nodes without its label. The broader levels
-    belong to a domain: one rack label may occur in two blocks."""
+    """How many pods are in each domain of a level; `()`: on nodes without its label, or without that of a
+    broader level. These belong to a domain: one rack label may occur in two blocks."""
     path = levels[: levels.index(key) + 1] if key in levels else (key,)
-    return Counter(
-        tuple(labels.get(level, "") for level in path) if labels.get(key) else () for labels in nodes
-    )
+    found = (domain_path(labels, path) for labels in nodes)
+    return Counter(domain if domain[-1] else () for domain in found)
 
 
 def _is_one_domain(domains: Counter[Domain]) -> bool:

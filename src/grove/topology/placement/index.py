@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
+from grove.topology.placement.membership import domain_path
 from grove.topology.placement.model import CLUSTER, FABRIC_POD, Amounts, Domain, Node, NodeUse
 
 Vector = tuple[int, ...]
@@ -66,7 +67,7 @@ class ClusterIndex:
         self.nodes: list[Node | None] = []
         self.ids: dict[str, int] = {}
         self.paths: list[Domain] = []
-        """By node, the values of all levels; empty where the label is missing."""
+        """By node, the values of all levels; empty from the first missing label on."""
         self.domains_of: list[tuple[Domain, ...]] = []
         self.plain: list[bool] = []
         """By node, whether it has no accelerators, so that any pod makes it busy."""
@@ -140,6 +141,19 @@ class ClusterIndex:
         path = self.paths[i]
         return path[: level + 1] if path[level] else None
 
+    def narrower_labels(self, level: int) -> tuple[str, ...]:
+        """The labels of narrower levels that nodes in domains of a level must have to belong to the topology.
+        Empty if all of them do."""
+        counts = [self._count_at(each) for each in range(level, len(self.levels))]
+        carried = [number for number, count in enumerate(counts) if count]
+        if not carried or counts[carried[-1]] == counts[0]:
+            return ()
+        return self.levels[level + 1 : level + 1 + carried[-1]]
+
+    def _count_at(self, level: int) -> int:
+        """How many nodes lie in domains of a level."""
+        return sum(self._inside.get((CLUSTER, level), {}).values())
+
     def view_without(self, priority: int | None, vacated: Collection[str] = ()) -> View:
         """A view in which pods of lower priorities are gone, and all pods of some nodes."""
         view = View()
@@ -195,7 +209,7 @@ class ClusterIndex:
 
     def _join(self, i: int) -> None:
         node = self.node(i)
-        path = tuple(node.labels.get(key, "") for key in self.levels)
+        path = domain_path(node.labels, self.levels)
         domains = (CLUSTER, *(path[: level + 1] for level, value in enumerate(path) if value))
         self.paths[i], self.domains_of[i], self.plain[i] = path, domains, not _has_extended(node)
         profile = (node.taints, node.ready, node.unschedulable)
