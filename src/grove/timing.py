@@ -56,6 +56,7 @@ STATUS_MAX_DELAY = 20.0  # the longest that a status waits: users and autoscaler
 STATUSES_PER_PASS = 1000  # a replica may have thousands of cliques
 SCHEDULER_MESSAGE_FIRST_PAUSE = 2.0  # most gangs are scheduled by then, and the message is obsolete
 SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with other numbers
+DROPPED_CONSTRAINTS_RETRY = 60.0  # until a PodGroup without its constraints is created again: two writes
 SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 UNDECODABLE_ERRORS_PER_SET = 8  # the status of a set has room for 16
 NAMES_SHOWN = 3  # cliques, replicas, domains or nodes in one message, unless another limit is named

@@ -122,7 +122,7 @@ the API server. The verbs are those that it uses: it patches objects and never r
 {{- if and (eq .name "default-scheduler") (dig "config" "gangScheduling" false .) }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 {{- end }}
 {{- end }}
 {{- if include "grove.usesScheduler" (list . "volcano") }}

@@ -69,6 +69,7 @@ class Manager:
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
             placement=settings is not None,
+            topology_aware=topology_aware,
             scheduler_lease=settings.scheduler_lease if settings is not None else None,
         )
         self._dynamo = dynamo

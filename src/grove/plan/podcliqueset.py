@@ -14,6 +14,7 @@ from grove.api.error_codes import ErrorCode, Operation, describe
 from grove.api.event_reasons import EventReason
 from grove.api.formats.name_list import name_list
 from grove.api.intents import Intent
+from grove.api.meta import Condition
 from grove.api.naming import labels, well_known
 from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetStatus
@@ -28,11 +29,13 @@ from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
 from grove.plan.snapshot import SetSnapshot
+from grove.plan.status.topology_events import topology_events
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.builders import patch_if_unchanged, reference, status_update
 from grove.plan.writes.collector import WriteCollector
 from grove.topology.availability import levels_unavailable
 from grove.topology.constraints import ResolvedTopology
+from grove.topology.enforcement import combined
 
 
 def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
@@ -72,7 +75,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
         intents = (*intents, decision)
         events = (*events, *update_events(workload, progress, by_index, decision.id))
     status = with_domains(status, workload, snapshot.domains, now)
-    updates = (status_update(workload, status),)
+    updates = (status_update(workload, status, events=topology_events(workload, status)),)
     return Plan(intents, updates, events, user_errors, requeue_at, partial=too_many is not None)
 
 
@@ -165,7 +168,14 @@ def _conditions(
     known = conditions.merge_conditions(
         workload.status.conditions, (update_condition(workload, summaries),), now
     )
-    levels = levels_unavailable(workload, topology)
-    if levels is None:
-        return conditions.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
-    return conditions.merge_conditions(known, (levels,), now)
+    of_topology: dict[str, Condition | None] = {
+        ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE: levels_unavailable(workload, topology),
+        ConditionType.CONSTRAINTS_ENFORCED: combined(each.enforced for each in summaries if each.enforced),
+    }
+    for type_, new in of_topology.items():
+        if new is None:
+            known = conditions.without(known, type_)
+        else:
+            current = replace(new, observed_generation=workload.metadata.generation)
+            known = conditions.merge_conditions(known, (current,), now)
+    return known

@@ -24,6 +24,7 @@ from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.replica_domains import domain_errors
+from grove.plan.gang.enforcement import enforced_constraints, of_replica
 from grove.plan.gang.planner import GangPlanner
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members.lost_pods import restore_labels
@@ -91,8 +92,13 @@ def _plan_existing(
     for gang in layout.gangs:
         gang_planner.plan(gang)
     delete_surplus(snapshot, layout, pods_by_clique, writes)
+    obsolete, retry_at = gang_planner.scheduler_objects.plan_deletes(now)
+    writes.add_all(obsolete)
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)
+    enforced = enforced_constraints(
+        snapshot, layout.gangs, gang_planner.scheduler_objects, gang_planner.placements.placed
+    )
     deletes, force_delete_at = force_deletes(snapshot.workload, cliques.values(), now)
     writes.add_all(deletes)
     writes.events += map(pod_deleted, deletes)
@@ -107,6 +113,7 @@ def _plan_existing(
             exhausted_messages(members.decision),
             gang_planner.scheduler_objects.pending_reasons,
             gang_planner.placements.placed,
+            enforced,
             now,
         ),
         events=(*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
@@ -121,13 +128,15 @@ def _plan_existing(
             rollout.requeue_at,
             members.decision.requeue_at,
             force_delete_at,
+            retry_at,
             *(clique.membership.requeue_at for clique in cliques.values()),
         ),
-        report=_summary(
-            snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler
+        report=replace(
+            _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
+            enforced=of_replica(enforced),
         ),
         placement_demands=tuple(gang_planner.placements.demands),
-        partial=held is not None,
+        partial=held is not None or gang_planner.scheduler_objects.awaits_objects,
     )
 
 

@@ -222,6 +222,17 @@ class SchedulerBackend(ABC):
         """The desired object of a gang; None, the default: leave it as it is. Raises `UnsupportedGang`."""
         return None
 
+    def lost_constraints(self, gang: Body, spec: Mapping[str, Any]) -> str:
+        """Which topology constraints of a gang are missing in the `spec` of its object as the API server
+        stored it, and what the user can do; empty, the default, if none is. Where an object without a spec
+        would lack some, pods are created only after the stored object has been compared."""
+        return ""
+
+    def obsolete_objects(self, request: GangRequest) -> Iterable[str]:
+        """The names of the gang's objects that are not its current one and that none of `request.pods`
+        needs: the core deletes them. None by default."""
+        return ()
+
     def crd_problem(self, definition: Body | None) -> str:
         """Why the installed CRD, if any, cannot be used; empty, the default, if it can."""
         return ""

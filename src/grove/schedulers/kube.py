@@ -10,8 +10,9 @@ group, near the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import shorten
+from typing import Any
 
 from grove import timing
 from grove.api.configuration.default_scheduler import (
@@ -109,6 +110,15 @@ class Kube(SchedulerBackend):
             },
             "spec": spec,
         }
+
+    def lost_constraints(self, gang: Body, spec: Mapping[str, Any]) -> str:
+        """The topology key, if its feature gate is off: the API server drops it without an error."""
+        return self._groups.lost_constraint(gang, spec) if self._groups is not None else ""
+
+    def obsolete_objects(self, request: GangRequest) -> Iterable[str]:
+        """The PodGroups of earlier levels, minimums or priorities that no pod names any more."""
+        in_use = {request.name, *map(group_of, request.pods)}
+        return () if self._groups is None else [name for name in request.objects if name not in in_use]
 
     def kind_problem(self, list_error: str) -> str:
         if not list_error:

@@ -24,6 +24,11 @@ from grove.schedulers.backend import Body, ForeignKind, GangRequest, SchedulingS
 
 _GROUP = "scheduling.k8s.io"
 _SUFFIX = 8
+_DROPPED = (
+    "the API server dropped the required topology level {key} from the PodGroup: start API server and "
+    "scheduler with --feature-gates=TopologyAwareWorkloadScheduling=true, or let the operator place gangs: "
+    "remove placement: Off from the profile of the default scheduler"
+)
 
 
 class PodGroups(ABC):
@@ -49,6 +54,11 @@ class PodGroups(ABC):
     def pod_fields(self, gang: Body) -> Body:  # noqa: ARG002 - most versions need none
         """Fields of the pods, apart from the name of their group; none by default."""
         return {}
+
+    def lost_constraint(self, gang: Body, spec: Mapping[str, Any]) -> str:
+        """That the stored group lacks the topology key of its gang, and what to do; empty if it does not."""
+        key = topology_key(gang["spec"]) if self._keyed else ""
+        return _DROPPED.format(key=key) if key and not _topology(spec) else ""
 
     def _terms(self, gang: Body) -> Body:
         """The minimum of a gang, and its topology key if groups have one."""
@@ -167,8 +177,11 @@ def _priority_fields(priority: str) -> Body:
 def _immutable_fields(spec: Mapping[str, Any]) -> tuple[Any, str]:
     """Topology and priority. The disruption mode is not compared: the mode of a group follows from the size
     that its gang had at first."""
-    topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
-    return topology, spec.get("priorityClassName", "")
+    return _topology(spec), spec.get("priorityClassName", "")
+
+
+def _topology(spec: Mapping[str, Any]) -> list[Body]:
+    return (spec.get("schedulingConstraints") or {}).get("topology") or []
 
 
 def _disruption_mode(gang: Body) -> str:

@@ -35,6 +35,17 @@ def _evaluate(
 ) -> tuple[str, Reason, str]:
     if not wanted:
         return "False", Reason.ALL_AVAILABLE, "No topology constraints defined"
+    if (problem := unavailable(wanted, topology)) is not None:
+        return problem
+    if topology is not None and (wrong := inverted(nestings(template), tuple(topology.keys))):
+        # No level is missing and the constraints are passed on unchanged: reported, but not as a problem.
+        message = "All topology levels are available, but their order inverts constraints of the set: "
+        return "False", Reason.INVERTED, message + "; ".join(map(str, wrong))
+    return "False", Reason.ALL_AVAILABLE, "All topology levels are available"
+
+
+def unavailable(wanted: frozenset[str], topology: ResolvedTopology | None) -> tuple[str, Reason, str] | None:
+    """Status, reason and message if these domains cannot be translated to node labels; None if they can."""
     if topology is None:
         message = "Topology constraints are defined but Topology Aware Scheduling is disabled"
         return "Unknown", Reason.SWITCHED_OFF, message
@@ -47,8 +58,4 @@ def _evaluate(
     if missing := sorted(wanted - topology.keys.keys()):
         message = f"Unavailable topology domains: [{', '.join(missing)}]"
         return "True", Reason.LEVELS_UNAVAILABLE, message
-    if wrong := inverted(nestings(template), tuple(topology.keys)):
-        # No level is missing and the constraints are passed on unchanged: reported, but not as a problem.
-        message = "All topology levels are available, but their order inverts constraints of the set: "
-        return "False", Reason.INVERTED, message + "; ".join(map(str, wrong))
-    return "False", Reason.ALL_AVAILABLE, "All topology levels are available"
+    return None

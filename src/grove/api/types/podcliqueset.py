@@ -223,7 +223,8 @@ class PodCliqueSetStatus(Wire, frozen=True):
     observed_generation: Int64 = 0
     """The generation of the spec that was last reconciled."""
     conditions: tuple[Condition, ...] = ()
-    """The condition types are `UpdateInProgress`, `TopologyLevelsUnavailable` and `ComputeDomainsReady`."""
+    """The condition types are `UpdateInProgress`, `TopologyLevelsUnavailable`, `TopologyConstraintsEnforced`
+    and `ComputeDomainsReady`."""
     last_errors: tuple[LastError, ...] = ()
     """Errors that keep the operator from reconciling the set."""
     replicas: Int32 = 0

@@ -7,6 +7,7 @@ are not watched: the operator may have no RBAC permission to read them.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
@@ -35,6 +36,8 @@ class Nodes:
         self._required_keys: frozenset[str] | None = None
         self._more_required = asyncio.Event()
         self._listed: _Listed | None = None
+        self._labelled: Counter[str] = Counter()
+        """How many nodes have each label."""
         self._listeners: list[tuple[Callable[[], None], PartOfNode | None]] = []
         self._name_listeners: list[Callable[[str], None]] = []
         self._reflector: Reflector[Node, Node] | None = None
@@ -83,6 +86,20 @@ class Nodes:
             return None
         return tuple(node.metadata.labels for node in self._listed.cache)
 
+    def labels_of(self, names: Iterable[str], keys: Iterable[str]) -> dict[str, Mapping[str, str]] | None:
+        """The labels of the nodes of these names that exist; None if these keys are not listed yet."""
+        if self._listed is None or not self._listed.keys.issuperset(keys):
+            return None
+        found = ((name, self.get(name)) for name in names)
+        return {name: node.metadata.labels for name, node in found if node is not None}
+
+    def unused(self, keys: Iterable[str]) -> frozenset[str]:
+        """Those of the keys that no node has as a label; none of them while they are not listed, or there are
+        no nodes."""
+        if self._listed is None or not len(self._listed.cache):
+            return frozenset()
+        return frozenset(key for key in keys if key in self._listed.keys and not self._labelled[key])
+
     async def run(self, client: Client) -> None:
         """Watch nodes as soon as they are required, until cancelled. The cache has dropped all other labels,
         so with more keys the nodes are listed again; until that is done, the former cache is read."""
@@ -120,6 +137,7 @@ class Nodes:
         """Read a cache that is synced in place of the former one."""
         names = {node.metadata.name for node in chain(self, listed.cache)}
         self._listed = listed
+        self._labelled = Counter(chain.from_iterable(node.metadata.labels for node in listed.cache))
         listed.cache.subscribe(self._on_node)
         for listener, _ in self._listeners:
             listener()
@@ -127,6 +145,8 @@ class Nodes:
             self._notify(name)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
+        self._labelled.subtract(old.metadata.labels.keys() if old is not None else ())
+        self._labelled.update(new.metadata.labels.keys() if new is not None else ())
         for listener, part in self._listeners:
             read = part or self._required_labels
             if old is None or new is None or read(old) != read(new):

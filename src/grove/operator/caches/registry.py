@@ -110,6 +110,7 @@ class Caches:
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
         placement: bool = False,
+        topology_aware: bool = False,
         scheduler_lease: SchedulerLease | None = None,
     ) -> None:
         self.fabrics = fabrics or Providers()
@@ -139,7 +140,7 @@ class Caches:
         self.sizes = SetSizes(self.sets, self.cliques, self.groups, pods_per_set)
         """How many pods sets request. It subscribes before all other handlers, which read it."""
         self.gangs = _replica_cache(resource_of(PodGang.KIND), PodGang)
-        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if placement else {}
+        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if placement or topology_aware else {}
         self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names, **by_node})
         self.services = _replica_cache(SERVICES, Service)
         self.autoscalers = _replica_cache(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)

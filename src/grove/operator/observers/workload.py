@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
 
 from msgspec.structs import replace
@@ -25,9 +25,7 @@ from grove.operator.observers.placement import PlacementState
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.plan.desired.limits import is_held, members
-from grove.plan.placement.assignment import Placements
 from grove.plan.snapshot import OwnedObjects, Snapshot
-from grove.topology.constraints import ResolvedTopology
 
 
 class Observer:
@@ -68,6 +66,9 @@ class Observer:
         deleted_pods, lost_pods = self._missing_pods(key, gangs)
         scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
         topology, fallbacks = self._topologies.of(workload), self._topologies.of_fallbacks(workload)
+        levels = {
+            level for each in (topology, *fallbacks) if each is not None for level in each.keys.values()
+        }
         snapshot = Snapshot(
             workload=workload,
             index=key.replica,
@@ -82,7 +83,7 @@ class Observer:
             namespace_terminating=is_in_terminating_namespace(self._states, key, workload.metadata.uid),
             binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
-            placements=self._placements(key, pods, (topology, *fallbacks)),
+            placements=self._placement.of(key) if self._placement is not None else None,
             topology=topology,
             fallback_topologies=fallbacks,
             scheduler=scheduler,
@@ -90,17 +91,19 @@ class Observer:
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             held=held,
             kind_problem=self._schedulers.kind_problem(scheduler),
+            node_labels=self._node_labels(pods, levels),
+            unused_labels=caches.nodes.unused(levels),
         )
         domains = self._fabric_lookup.of_replica(snapshot)
         return replace(snapshot, domains=domains) if domains else snapshot
 
-    def _placements(
-        self, key: ReplicaKey, pods: tuple[Pod, ...], topologies: Iterable[ResolvedTopology | None]
-    ) -> Placements | None:
-        if self._placement is None:
+    def _node_labels(self, pods: tuple[Pod, ...], levels: Set[str]) -> Mapping[str, Mapping[str, str]] | None:
+        """The labels of the nodes of the pods; not read for a set without levels that is not placed."""
+        if self._placement is None and not levels:
             return None
-        levels = {level for each in topologies if each is not None for level in each.keys.values()}
-        return self._placement.of(key, pods, levels)
+        nodes = self._caches.nodes
+        nodes.require(levels)
+        return nodes.labels_of({pod.spec.node_name for pod in pods}, levels)
 
     def owned_objects(self, key: SetKey) -> OwnedObjects:
         """All objects with the labels of a set, and the fabric domains that it owns."""

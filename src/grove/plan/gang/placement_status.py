@@ -20,11 +20,7 @@ class PlacementStatus:
 
     def __init__(self, snapshot: Snapshot, placed: Collection[str]) -> None:
         self._placed, self._snapshot = placed, snapshot
-        labels = snapshot.placements.node_labels if snapshot.placements is not None else None
-        self._nodes = None
-        if labels is not None:
-            bound = ((pod.metadata.name, pod.spec.node_name) for pod in snapshot.pods)
-            self._nodes = {name: labels[node] for name, node in bound if node in labels}
+        self._nodes = snapshot.nodes_of_pods
 
     def added(self, gang: PodGang, status: PodGangStatus) -> PodGangStatus:
         """The status with the placement of the gang. Until nodes are listed, it stays as it is."""

@@ -203,7 +203,7 @@ class GangPlanner:
             not missing
             or placement.undecided
             or self._dependencies.blocked(clique.wanted)
-            or self.scheduler_objects.failed(clique.wanted.gang)
+            or self.scheduler_objects.holds_pods(clique.wanted.gang)
         ):
             return {}
         if waits_for_domain(clique.wanted):
@@ -278,6 +278,8 @@ class GangPlanner:
 
     def _gate_removals(self, gang: Gang, placement: GangPlacement, deletes: DeletesByClique) -> list[Patch]:
         gate_removals: list[Patch] = []
+        if self.scheduler_objects.holds_gates(gang.name):
+            return gate_removals
         for clique in gang.cliques:
             node_labels = placement.node_labels(clique.name)
             for member in self._cliques[clique.name].membership.members:

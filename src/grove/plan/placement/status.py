@@ -61,6 +61,22 @@ def with_placement(
     return replace(status, placement=placement, placement_score=_score(preferred))
 
 
+def unmet_units(
+    gang: PodGang, topology: ResolvedTopology | None, nodes: Mapping[str, Labels] | None
+) -> dict[str, str]:
+    """The parts of a gang whose bound pods are not in one domain of their required level, with the label of
+    that level. `nodes` is as above; None if the nodes are not known."""
+    if not nodes:
+        return {}
+    groups = {group.name: _nodes(group, nodes) for group in gang.spec.pod_groups}
+    levels = tuple(topology.keys.values()) if topology is not None else ()
+    return {
+        unit.name: unit.required
+        for unit in _units(gang, groups)
+        if unit.required and not _is_one_domain(_domains(unit.nodes, unit.required, levels))
+    }
+
+
 def without_placement(status: PodGangStatus) -> PodGangStatus:
     """The status of a gang that the operator does not place, or that has no bound pod. The score of another
     scheduler is kept."""
