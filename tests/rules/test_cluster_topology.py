@@ -166,3 +166,18 @@ def test_warnings_about_many_sets_are_summarised():
     assert len(warnings) == 16
     assert warnings[-1] == "25 more PodCliqueSets lose topology domains"
     assert cluster_topology.on_delete({"spec": 1}, many).warnings == ()
+
+
+def test_label_that_no_node_has_is_a_warning():
+    body = topology()
+    key, domain = body["spec"]["levels"][1]["key"], body["spec"]["levels"][1]["domain"]
+    assert cluster_topology.level_keys(body)[1] == key
+    assert cluster_topology.level_keys({"spec": 1}) == ()
+    facts = replace(FACTS, unused_labels=frozenset({key, "unrelated"}))
+    expected = (
+        f"spec.levels[1].key: no node has the label {key}: gangs that require {domain} wait until nodes have "
+        "it",
+    )
+    assert cluster_topology.on_create(body, facts).warnings == expected
+    assert cluster_topology.on_update(body, body, facts).warnings == expected
+    assert cluster_topology.on_create(body, FACTS).warnings == ()

@@ -34,7 +34,7 @@ def on_create(new: Body, facts: Facts) -> AdmissionResult:
     affected = _affected_sets(
         _visible_domains(new, None, facts), _visible_domains(new, _domains(topology), facts), facts
     )
-    return AdmissionResult(errors, (*_scheduler_warnings(topology, facts), *affected))
+    return AdmissionResult(errors, (*_level_warnings(topology, facts), *affected))
 
 
 @never_raises
@@ -43,9 +43,9 @@ def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
     disabled backend is refused only if the change adds it. Never raises."""
     verdict = on_create(new, facts)
     if verdict.allowed:
-        scheduler_warnings = _scheduler_warnings(topology := decode.topology(new), facts)
+        of_levels = _level_warnings(topology := decode.topology(new), facts)
         removals = _removal_warnings(old, _domains(topology), facts)
-        return AdmissionResult(warnings=(*scheduler_warnings, *removals))
+        return AdmissionResult(warnings=(*of_levels, *removals))
     known = set(map(str, on_create(old, facts).errors))
     return AdmissionResult(tuple(error for error in verdict.errors if str(error) not in known))
 
@@ -106,8 +106,23 @@ def _inverted_nestings(user: TopologyUser, before: tuple[str, ...], after: tuple
     return [each for each in inverted(user.nestings, after) if each not in known]
 
 
-def _scheduler_warnings(topology: decode.DecodedTopology, facts: Facts) -> Iterator[str]:
-    """Levels for which a scheduler gets no topology. Other schedulers may use them, so they are no errors."""
+def level_keys(body: Body) -> tuple[str, ...]:
+    """The node labels of a topology's levels, for the caller to look up. Never raises."""
+    try:
+        return tuple(level.key for level in decode.topology(body).spec.levels)
+    except (decode.ObjectFormatError, RecursionError):
+        return ()
+
+
+def _level_warnings(topology: decode.DecodedTopology, facts: Facts) -> Iterator[str]:
+    """Levels whose label no node has, and levels for which a scheduler gets no topology. Nodes may be added
+    later and other schedulers may use the levels, so these are no errors."""
+    for index, level in enumerate(topology.spec.levels):
+        if level.key in facts.unused_labels:
+            yield (
+                f"spec.levels[{index}].key: no node has the label {level.key}: gangs that require "
+                f"{level.domain} wait until nodes have it"
+            )
     if kai.NAME in facts.schedulers and kai.NAME not in dict(topology.spec.references):
         for why in kai_topology.refused(tuple(level.key for level in topology.spec.levels)):
             yield f"spec.levels: no Topology is created for {kai.NAME}: {why}"

@@ -141,6 +141,17 @@ def test_preferred_broader_than_required_is_warned_of():
     )
 
 
+def test_required_label_that_no_node_has_is_warned_of():
+    body = changed(workload(), {**ON_KAI, S: packs("rack", "host", name="h100"), CT: packs("host")})
+    facts = msgspec.structs.replace(FACTS, unlabelled={"h100": {"rack": "example.com/rack"}, "gb200": {}})
+    assert validation.on_create(body, facts).warnings == (
+        f"{S}: no node has the label example.com/rack of the required domain rack: pods wait until nodes "
+        "have it",
+    )
+    preferred = changed(workload(), {**ON_KAI, S: packs(preferred="rack", name="h100")})
+    assert validation.on_create(preferred, facts).warnings == ()
+
+
 def test_topologies_named_lists_all_names_of_the_set():
     body = changed(workload(), {S: packs("rack", name="a"), CT: packs("rack", name="b"), GT: packs("rack")})
     assert validation.topologies_named(body) == {"a", "b"}

@@ -96,8 +96,14 @@ def on_create(workload: Workload, facts: Facts) -> list[FieldError]:
 
 
 def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """A warning if the preferred domain is broader than the required one."""
+    """A warning if no node has the label of a required domain, and if the preferred domain is broader than
+    the required one."""
     for part in constrained_parts(workload):
+        if label := facts.unlabelled.get(part.topology, {}).get(part.constraint.required):
+            yield (
+                f"{part.path}: no node has the label {label} of the required domain "
+                f"{part.constraint.required}: pods wait until nodes have it"
+            )
         levels = facts.topologies.get(part.topology, ())
         required_, preferred = part.constraint.required, part.constraint.preferred
         if required_ in levels and preferred in levels and levels.index(preferred) < levels.index(required_):
