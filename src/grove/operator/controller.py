@@ -52,6 +52,7 @@ from grove.operator.reconcilers.slow_writes import SlowWrites
 from grove.operator.reconcilers.topology import TopologyReconciler
 from grove.operator.watches.dynamo import graph_watches
 from grove.operator.watches.fabric import domain_watches
+from grove.operator.watches.node_labels import node_label_watches
 from grove.operator.watches.placement import placement_watches
 from grove.operator.watches.quotas import quota_watches
 from grove.operator.watches.table import register
@@ -100,7 +101,7 @@ class Controller:
             *workload_watches(caches, self.engine.states, self.engine.busy_delay),
             *domain_watches(caches, self._fabric_lookup),
             *(topology_watches(caches, free_slots) if topology_aware else ()),
-            *(placement_watches(caches, caches.nodes.subscribe_names) if topology_aware and not view else ()),
+            *(node_label_watches(caches) if topology_aware else ()),
             *quota_watches(caches.quotas, self.engine.api_errors),
         )
         register(watches, self.queue.enqueue, self.queue.reset_backoff)
@@ -131,7 +132,7 @@ class Controller:
             placement.expect(replicas, self.engine.clock() + timing.PLACEMENT_START_LIMIT)
             self._enqueue_later(PlacementKey(), timing.PLACEMENT_START_LIMIT + timing.PLACEMENT_INTERVAL)
         view.subscribe(partial(self._on_cluster_change, placement))
-        register(placement_watches(caches, view.subscribe_labels), self.queue.enqueue)
+        register(placement_watches(caches, view), self.queue.enqueue)
         caches.scheduler_process.subscribe(partial(self._on_cluster_change, placement))
         return placement
 

@@ -136,7 +136,7 @@ def _plan_existing(
             enforced=of_replica(enforced),
         ),
         placement_demands=tuple(gang_planner.placements.demands),
-        partial=held is not None or gang_planner.scheduler_objects.awaits_objects,
+        partial=held is not None or gang_planner.scheduler_objects.holds_new_gangs,
     )
 
 

@@ -90,14 +90,14 @@ class Snapshot(Struct, frozen=True):
     """Why the kind of the scheduler's objects cannot be used; empty if it can."""
     node_labels: Mapping[str, Mapping[str, str]] | None = None
     """The labels of the nodes of the replica's pods, at least those of the topology's levels; None: not
-    known."""
+    known, or in `placements`."""
     unused_labels: frozenset[str] = frozenset()
     """The labels of the topology's levels that no node has."""
 
     @property
     def nodes_of_pods(self) -> Mapping[str, Mapping[str, str]] | None:
         """The labels of the node of each bound pod, by the name of the pod; None: not known."""
-        labels = self.node_labels
+        labels = self.placements.node_labels if self.placements is not None else self.node_labels
         if labels is None:
             return None
         bound = ((pod.metadata.name, pod.spec.node_name) for pod in self.pods)

@@ -239,9 +239,12 @@ class SchedulerBackend(ABC):
 
     def kind_problem(self, list_error: str) -> str:
         """Why `gang_object_kind` cannot be used, and what the user can do: no version of it is served, or it
-        cannot be listed because of `list_error`. Empty, the default, if the backend knows nothing better than
-        the reply of the API server."""
-        return ""
+        cannot be listed because of `list_error`. Empty if the backend knows nothing better than the reply of
+        the API server, as by default on errors."""
+        kind = self.gang_object_kind
+        if kind is None or list_error:
+            return ""
+        return f"{kind.plural}.{kind.group} is not served: install {self.name} with its CRDs"
 
     def waiting_reason(self, found: SchedulerObject) -> str:
         """Why the gang of the object is not scheduled yet, as the scheduler's own message; empty, which is

@@ -14,6 +14,8 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import EVENTS, NODES, PODS
 from grove.operator.caches.registry import external_resource
+from grove.schedulers.kai import Kai
+from grove.schedulers.registry import SchedulerBackends
 from tests.chart import AWARE, operator_account_of
 from tests.cluster.operator.scheduling.test_enforcement import emitted, until_enforced
 from tests.cluster.operator.scheduling.test_placement import gpus
@@ -30,6 +32,8 @@ from tests.namespaces import make_namespace
 _KIND = served_backend().gang_object_kind
 assert _KIND is not None
 GROUPS = external_resource(_KIND)
+WITH_KAI = SchedulerBackends({**IN_TREE.by_name, "kai-scheduler": Kai()}, "default-scheduler")
+"""KAI is configured as well, and not installed."""
 
 
 @asynccontextmanager
@@ -63,7 +67,7 @@ async def test_gang_is_held_without_the_feature_gate(
     async with (
         two_racks(clusters, "no-gate", constraints=False) as world,
         topology(world, "grove-topology"),
-        operating(world, topology_aware=True, backends=IN_TREE),
+        operating(world, topology_aware=True, backends=WITH_KAI),
     ):
         body = workload("mine", clique("a", 2))
         body["spec"]["template"]["topologyConstraint"] = PACKED
@@ -82,6 +86,11 @@ async def test_gang_is_held_without_the_feature_gate(
         )
         before = uids(world)
         await world.until(lambda: uids(world) - before, "another attempt")
+        other = workload("other", clique("a", 2, pod={"schedulerName": "kai-scheduler"}))
+        other["metadata"]["labels"] = {"kai.scheduler/queue": "test"}
+        other["spec"]["template"]["topologyConstraint"] = PACKED
+        await world.create(SETS, other)
+        await until_enforced(world, "False", "SchedulerObjectFailed", name="other")
         assert {pod.labels["app.kubernetes.io/part-of"] for pod in world.pods()} == {"free"}
 
 

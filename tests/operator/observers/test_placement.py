@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
 from grove.api.naming import well_known
 from grove.api.types.kubernetes_objects import NodeSpec
+from grove.api.types.pod import Pod
 from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
@@ -33,6 +35,17 @@ def state(nodes: Nodes, pods: ClusterPods) -> PlacementState:
         settings=DefaultSchedulerConfig().placement_settings,
         clock=lambda: 1000.0,
     )
+
+
+def on(name: str) -> Pod:
+    return msgspec.convert({"metadata": {"name": f"p-{name}"}, "spec": {"nodeName": name}}, Pod)
+
+
+def test_labels_of_nodes_with_pods_of_the_replica() -> None:
+    placement = state(listed_nodes(node("a"), node("b")), listed())
+    found = placement.of(KEY, [on("a"), on("gone"), on("")], ("zone",))
+    assert found.node_labels == {"a": {"zone": "z"}}
+    assert placement.of(KEY, [on("a")], ("rack",)).node_labels is None, "its label is not listed yet"
 
 
 def decided(placement: PlacementState, wanted: Demand) -> None:

@@ -28,7 +28,7 @@ async def test_relabelled_node_enqueues_replicas_of_its_pods() -> None:
     caches, nodes = Caches(placement=True), listed_nodes(node("a"), node("b"))
     caches.pods.replace([pod("p", "0", "a"), pod("q", "0", "a"), pod("r", "1", "b"), pod("s", "2", "")], "1")
     view = ClusterView(nodes, ClusterPods(), Devices())
-    enqueued = EnqueuedKeys(placement_watches(caches, view.subscribe_labels))
+    enqueued = EnqueuedKeys(placement_watches(caches, view))
     view.node("a")
     relabelled = node("a", 2, zone="elsewhere")
     first = ReplicaKey("ns", "wl", 0)

@@ -148,6 +148,30 @@ def test_pods_in_several_domains_are_reported_with_event(racks, expected):
     assert reasons == [("TopologyConstraintsNotEnforced", True, "PodGang")] * broken
 
 
+def test_kind_that_is_not_served_is_reported():
+    sim = settled(Kai(), "rack", a_topology())
+    for group in sim.api.all("PodGroup"):
+        sim.api.delete("PodGroup", group)
+    sim.kind_problem = Kai().kind_problem("")
+    found = condition(sim.plan())
+    assert outcome(found) == ("False", "SchedulerObjectFailed")
+    assert found is not None
+    assert found.message == "podgroups.scheduling.run.ai is not served: install kai-scheduler with its CRDs"
+    assert Kai().kind_problem("etcd is not available") == Lpx().kind_problem("") == ""
+
+
+def test_nothing_is_claimed_before_the_object_exists():
+    sim = Simulator(a_body("a:2", "", "rack"))
+    sim.scheduler, sim.topology = Kai(), a_topology()
+    sim.settle()
+    sim.api.patch("PodGang", "wl-0", {"status": {"conditions": []}}, status=True)
+    for group in sim.api.all("PodGroup"):
+        sim.api.delete("PodGroup", group)
+    assert condition(sim.plan()) is None
+    sim.settle()
+    assert outcome(condition(sim.plan())) == ("True", "EnforcedByScheduler")
+
+
 def test_condition_is_kept_until_new_group_is_compared():
     sim = Simulator(a_body("a:2", "", "rack"))
     sim.scheduler, sim.topology = NATIVE, a_topology()

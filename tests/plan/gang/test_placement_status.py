@@ -60,7 +60,7 @@ def test_placement_in_the_status_of_a_gang(
     known: GangPlacement | None,
     expected: GangPlacement | None,
 ) -> None:
-    snapshot = Snapshot(read_set(a_set("a")), 0, pods=PODS, placements=Placements(), node_labels=labels)
+    snapshot = Snapshot(read_set(a_set("a")), 0, pods=PODS, placements=Placements(node_labels=labels))
     status = PodGangStatus(
         conditions=condition(scheduled), placement=known, placement_score=0.5 if known else None
     )
@@ -84,8 +84,7 @@ def test_placement_by_fallback_has_its_index_and_topology() -> None:
         read_set(a_set("a")),
         0,
         pods=PODS,
-        placements=Placements(),
-        node_labels=LISTED,
+        placements=Placements(node_labels=LISTED),
         topology=ResolvedTopology("own"),
         fallback_topologies=(ResolvedTopology("first"), ResolvedTopology("second")),
     )

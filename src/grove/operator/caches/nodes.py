@@ -40,6 +40,8 @@ class Nodes:
         """How many nodes have each label."""
         self._listeners: list[tuple[Callable[[], None], PartOfNode | None]] = []
         self._name_listeners: list[Callable[[str], None]] = []
+        self._label_listeners: list[Callable[[str], None]] = []
+        self._list_listeners: list[Callable[[], None]] = []
         self._reflector: Reflector[Node, Node] | None = None
 
     def require(self, keys: Iterable[str] = ()) -> None:
@@ -57,6 +59,15 @@ class Nodes:
     def subscribe_names(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with the name of each node of which a kept part changes, is added or removed."""
         self._name_listeners.append(listener)
+
+    def subscribe_labels(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the name of each node whose kept labels change, or that is added or removed;
+        not when nodes are listed again with more keys."""
+        self._label_listeners.append(listener)
+
+    def subscribe_lists(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when nodes are listed, or listed again with more keys."""
+        self._list_listeners.append(listener)
 
     @property
     def synced(self) -> bool:
@@ -141,6 +152,8 @@ class Nodes:
         listed.cache.subscribe(self._on_node)
         for listener, _ in self._listeners:
             listener()
+        for on_list in self._list_listeners:
+            on_list()
         for name in names:
             self._notify(name)
 
@@ -151,10 +164,13 @@ class Nodes:
             read = part or self._required_labels
             if old is None or new is None or read(old) != read(new):
                 listener()
+        found = new or old
+        assert found is not None
         if old is None or new is None or _kept(old) != _kept(new):
-            found = new or old
-            assert found is not None
             self._notify(found.metadata.name)
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
+            for on_labels in self._label_listeners:
+                on_labels(found.metadata.name)
 
     def _notify(self, name: str) -> None:
         for listener in self._name_listeners:

@@ -14,6 +14,7 @@ from grove import timing
 from grove.api.configuration.default_scheduler import PlacementSettings
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.types.kubernetes_objects import PriorityClass
+from grove.api.types.pod import Pod
 from grove.operator.keys import ReplicaKey
 from grove.operator.metrics.unmet_demand import UnmetDemand
 from grove.operator.observers.cluster_view import ClusterView
@@ -60,15 +61,21 @@ class PlacementState:
         self._expected_until = 0.0
         self._changed: set[GangName] = set()
 
-    def of(self, key: ReplicaKey) -> Placements:
-        """What is decided for a replica's gangs."""
+    def of(self, key: ReplicaKey, pods: Iterable[Pod] = (), levels: Collection[str] = ()) -> Placements:
+        """What is decided for a replica's gangs, and the labels of the nodes of its pods: at least those of
+        the levels."""
         decisions = {
             gang.name: decision
             for gang in self._gangs.get(key, ())
             if gang in self._states and (decision := self._states[gang].decision) is not None
         }
         view = self._view
-        return Placements(decisions, view.problem if view.is_forbidden else "")
+        problem = view.problem if view.is_forbidden else ""
+        return Placements(decisions, problem, self._node_labels(pods) if view.require(levels) else None)
+
+    def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
+        names = {pod.spec.node_name for pod in pods} - {""}
+        return {name: node.labels for name in names if (node := self._view.node(name)) is not None}
 
     def update(self, key: ReplicaKey, demands: Iterable[Demand]) -> bool:
         """Take over the demands of a replica. Returns whether there is something to decide."""

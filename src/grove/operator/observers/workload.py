@@ -83,7 +83,7 @@ class Observer:
             namespace_terminating=is_in_terminating_namespace(self._states, key, workload.metadata.uid),
             binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
-            placements=self._placement.of(key) if self._placement is not None else None,
+            placements=self._placement.of(key, pods, levels) if self._placement is not None else None,
             topology=topology,
             fallback_topologies=fallbacks,
             scheduler=scheduler,
@@ -98,8 +98,9 @@ class Observer:
         return replace(snapshot, domains=domains) if domains else snapshot
 
     def _node_labels(self, pods: tuple[Pod, ...], levels: Set[str]) -> Mapping[str, Mapping[str, str]] | None:
-        """The labels of the nodes of the pods; not read for a set without levels that is not placed."""
-        if self._placement is None and not levels:
+        """The labels of the nodes of the pods; not read for sets without levels, nor where gangs are
+        placed."""
+        if self._placement is not None or not levels:
             return None
         nodes = self._caches.nodes
         nodes.require(levels)

@@ -35,10 +35,11 @@ def enforced_constraints(
     placed: Collection[str],
 ) -> Mapping[str, Condition]:
     """The condition of each existing gang with constraints, by its name. `placed` are the gangs that the
-    operator places. A gang whose scheduler's object is still to be compared keeps what it has."""
+    operator places. A gang whose scheduler's object is not stored yet keeps what it has."""
     if not domains(snapshot.workload.spec.template) or scheduler_objects.is_unmanaged:
         return {}
     conditions: dict[str, Condition] = {}
+    nodes = snapshot.nodes_of_pods
     for gang in gangs:
         found = snapshot.gangs.get(gang.name)
         if found is None:
@@ -46,7 +47,7 @@ def enforced_constraints(
         if scheduler_objects.awaits_object(gang.name):
             known = find(found.status.conditions, _TYPE)
             conditions |= {gang.name: known} if known is not None else {}
-        elif facts := _facts(snapshot, gang, found, scheduler_objects, gang.name in placed):
+        elif facts := _facts(snapshot, gang, found, scheduler_objects, gang.name in placed, nodes):
             conditions[gang.name] = enforcement(facts)
     return conditions
 
@@ -79,16 +80,21 @@ def lost_enforcement(gang: PodGang, new: Condition | None) -> tuple[PlannedEvent
 
 
 def _facts(
-    snapshot: Snapshot, gang: Gang, found: PodGang, scheduler_objects: SchedulerObjects, placed: bool
+    snapshot: Snapshot,
+    gang: Gang,
+    found: PodGang,
+    scheduler_objects: SchedulerObjects,
+    placed: bool,
+    nodes: Mapping[str, Mapping[str, str]] | None,
 ) -> EnforcementFacts | None:
-    """The facts about a gang; None if it has no constraints."""
+    """The facts about a gang; None if it has no constraints. `nodes` has the labels of its pods' nodes."""
     attempt = recorded(found.metadata.annotations, len(snapshot.fallback_topologies)).attempt if placed else 0
     template = next(islice(attempts(snapshot.workload.spec.template), attempt, None))
     wanted, topology = domains_of_gang(template, gang), snapshot.topology_of(attempt)
     if not wanted:
         return None
     problem = unavailable(wanted, topology)
-    unmet = unmet_units(found, topology, snapshot.nodes_of_pods)
+    unmet = unmet_units(found, topology, nodes)
     return EnforcementFacts(
         scheduler_objects.scheduler,
         placed,

@@ -61,8 +61,10 @@ class SchedulerObjects:
         self._errors: dict[str, _SchedulerError] = {}
         self._names: dict[str, str] = {}
         """By gang, the name of its scheduler object."""
-        self._awaited: set[str] = set()
-        """The gangs whose objects this plan creates, and of which the API server may drop a part."""
+        self._created: set[str] = set()
+        """The gangs whose objects this plan creates."""
+        self._compared_later: set[str] = set()
+        """Those of them whose constraints the API server may drop."""
         self._dropped: dict[str, str] = {}
         """By gang, which constraints its object was stored without, and what to do."""
         self._obsolete: list[SchedulerObject] = []
@@ -128,9 +130,12 @@ class SchedulerObjects:
             self._on_dropped_constraints(gang, found, dropped, request.pods)
         if body is None:
             return None
-        if found is None and backend.lost_constraints(gang, {}):
-            self._awaited.add(gang_name)
-        return create(body) if found is None else _repair_patch(body, found)
+        if found is not None:
+            return _repair_patch(body, found)
+        self._created.add(gang_name)
+        if backend.lost_constraints(gang, {}):
+            self._compared_later.add(gang_name)
+        return create(body)
 
     def _obsolete_objects(self, backend: SchedulerBackend, request: GangRequest) -> list[SchedulerObject]:
         if not request.objects.keys() - {request.name}:
@@ -210,26 +215,25 @@ class SchedulerObjects:
 
     def error(self, gang: str) -> str:
         """Why the scheduler object of the gang cannot be written; empty if it can."""
-        return self._errors[gang].message if gang in self._errors else ""
+        return self._errors[gang].message if gang in self._errors else self._kind_problem
 
     def awaits_object(self, gang: str) -> bool:
-        """Whether the object of the gang is created by this plan, and has to be compared when it is
-        stored."""
-        return gang in self._awaited
+        """Whether the object of the gang does not exist yet, and is created by this plan."""
+        return gang in self._created and not self._kind_problem
 
     def holds_pods(self, gang: str) -> bool:
         """Whether the gang gets no new pods yet: its scheduler object cannot be written, or is not stored
         with all constraints."""
-        return gang in self._errors or gang in self._awaited
+        return gang in self._errors or gang in self._compared_later
 
     def holds_gates(self, gang: str) -> bool:
         """Whether gated pods of the gang would be scheduled without its constraints."""
         return gang in self._errors and gang in self._dropped
 
     @property
-    def awaits_objects(self) -> bool:
-        """Whether gangs wait for the reply to the creation of their objects."""
-        return bool(self._awaited)
+    def holds_new_gangs(self) -> bool:
+        """Whether pods wait until the objects that this plan creates are compared."""
+        return bool(self._compared_later)
 
     def pod_additions(self, gang: Body, clique: str, members: Iterable[Pod | None]) -> PodAdditions | None:
         """The additions of the backend to new pods of a clique; None if they cannot be computed. `members`

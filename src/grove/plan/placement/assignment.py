@@ -105,6 +105,8 @@ class Placements(Struct, frozen=True):
     problem: str = ""
     """Why nothing can be decided, such as a missing RBAC permission. Then only gangs with required levels
     wait: the others are left to the scheduler."""
+    node_labels: Mapping[str, Mapping[str, str]] | None = None
+    """The labels of the nodes that pods of the replica are bound to; None: not listed yet."""
 
 
 def failed_gangs(placements: Placements | None) -> frozenset[str]:

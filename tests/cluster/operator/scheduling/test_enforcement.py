@@ -58,15 +58,14 @@ def enforced(found: AnyObject | None) -> tuple[str, str]:
     return (matching[0]["status"], matching[0]["reason"]) if matching else ("", "")
 
 
-async def until_enforced(world: World, *expected: str, seconds: float = 60.0) -> None:
-    """Wait until set and gang have this status and reason."""
-    await world.until(
-        lambda: (
-            enforced(world.find(SETS, "mine")) == enforced(world.find(GANGS, "mine-0")) == tuple(expected)
-        ),
-        f"{expected} on set and gang",
-        seconds,
-    )
+async def until_enforced(world: World, *expected: str, name: str = "mine", seconds: float = 60.0) -> None:
+    """Wait until the set of this name and its gang have this status and reason."""
+
+    def found() -> bool:
+        both = (world.find(SETS, name), world.find(GANGS, f"{name}-0"))
+        return all(enforced(each) == tuple(expected) for each in both)
+
+    await world.until(found, f"{expected} on set and gang", seconds)
 
 
 def emitted(world: World, reason: str) -> set[str]:
@@ -128,6 +127,19 @@ async def test_relabelled_node_ends_enforcement_with_events(world: World, client
         await until_enforced(world, "True", "EnforcedByPlacement", seconds=DRIFT_LIMIT)
         await world.until(lambda: emitted(world, "TopologyConstraintsEnforced") == {"PodCliqueSet"}, "event")
         assert len(bound(world)) == 3
+
+
+async def test_changed_key_is_reported_on_running_gangs(world: World, client: Client) -> None:
+    levels = [{"domain": domain, "key": key} for domain, key in LEVELS.items()]
+    levels[2]["key"] = "example.com/no-such-label"
+    async with topology(client), running(world, PLACING):
+        await world.create(SETS, packed())
+        await world.until_ready()
+        await until_enforced(world, "True", "EnforcedByPlacement")
+        pods = bound(world)
+        await client.patch(TOPOLOGIES, "local", {"spec": {"levels": levels}}, as_type=Object)
+        await until_enforced(world, "False", "RequiredDomainsNotMet")
+        assert bound(world) == pods
 
 
 async def test_deleted_topology_is_an_event_of_its_sets(world: World, client: Client) -> None:
