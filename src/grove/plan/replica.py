@@ -92,7 +92,7 @@ def _plan_existing(
     for gang in layout.gangs:
         gang_planner.plan(gang)
     delete_surplus(snapshot, layout, pods_by_clique, writes)
-    obsolete, retry_at = gang_planner.scheduler_objects.plan_deletes(now)
+    obsolete, retry_at = gang_planner.scheduler_objects.obsolete.plan_deletes(now)
     writes.add_all(obsolete)
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)

@@ -19,17 +19,17 @@ from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.error_codes import ErrorCode
 from grove.api.event_reasons import EventReason, EventReporter
-from grove.api.intents import Create, Delete, Patch, Target
+from grove.api.intents import Create, Patch, Target
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.plan.desired.expand import Gang
+from grove.plan.gang.obsolete_objects import ObsoleteObjects
 from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
 from grove.plan.members.pod_state import alive, controller_uid
 from grove.plan.model import PlannedEvent, UserError
 from grove.plan.snapshot import Snapshot
-from grove.plan.timestamps import earliest, timestamp
-from grove.plan.writes.builders import child_reference, create, delete_of_kind, reference
+from grove.plan.writes.builders import child_reference, create, reference
 from grove.plan.writes.diff import merge_patch
 from grove.schedulers.backend import (
     Body,
@@ -67,10 +67,8 @@ class SchedulerObjects:
         """Those of them whose constraints the API server may drop."""
         self._dropped: dict[str, str] = {}
         """By gang, which constraints its object was stored without, and what to do."""
-        self._obsolete: list[SchedulerObject] = []
-        """The objects that no pod needs any more."""
-        self._retried: list[SchedulerObject] = []
-        """The objects without constraints for which gangs wait: created again after a pause."""
+        kind = self._backend.gang_object_kind if self._backend is not None else None
+        self.obsolete = ObsoleteObjects(kind, snapshot.pods)
         self.pending_reasons: dict[str, str] = {}
         """By gang, why it waits for nodes, in one line: the scheduler's own message if there is one."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
@@ -125,7 +123,7 @@ class SchedulerObjects:
             self._read_status(backend, gang_name, found)
         request = replace(request, name=name, found=found)
         body = backend.gang_object(request)
-        self._obsolete += self._obsolete_objects(backend, request)
+        self.obsolete.collect(backend, request)
         if found is not None and (dropped := backend.lost_constraints(gang, found.spec)):
             self._on_dropped_constraints(gang, found, dropped, request.pods)
         if body is None:
@@ -136,13 +134,6 @@ class SchedulerObjects:
         if backend.lost_constraints(gang, {}):
             self._compared_later.add(gang_name)
         return create(body)
-
-    def _obsolete_objects(self, backend: SchedulerBackend, request: GangRequest) -> list[SchedulerObject]:
-        if not request.objects.keys() - {request.name}:
-            return []
-        gang = request.gang["metadata"]["name"]
-        pods = tuple(pod for pod in self._snapshot.pods if pod.metadata.labels.get(labels.GANG) == gang)
-        return [request.objects[name] for name in backend.obsolete_objects(replace(request, pods=pods))]
 
     def _on_dropped_constraints(
         self, gang: Body, found: SchedulerObject, dropped: str, pods: tuple[Pod, ...]
@@ -155,22 +146,7 @@ class SchedulerObjects:
         held = self._dropped[gang_name] = f"its pods wait: {dropped}"
         self._fail(gang, _SchedulerError(held, EventReason.CONSTRAINTS_NOT_ENFORCED))
         if not pods:
-            self._retried.append(found)
-
-    def plan_deletes(self, now: float) -> tuple[list[Delete], float | None]:
-        """The deletes of objects that no pod needs any more, and when there may be more. An object without
-        constraints is created again after a pause: no event reports that a feature gate was switched on."""
-        kind = self._backend.gang_object_kind if self._backend is not None else None
-        if kind is None:
-            return [], None
-        retries = [(_retry_at(each), each) for each in self._retried]
-        due = (each for time, each in retries if time <= now)
-        deletes = [
-            delete_of_kind(kind.api_version, kind.name, each)
-            for each in (*self._obsolete, *due)
-            if each.metadata.deletion_timestamp is None
-        ]
-        return deletes, earliest(*(time for time, _ in retries if time > now))
+            self.obsolete.create_again(found)
 
     @cached_property
     def _living_pods(self) -> Mapping[str, tuple[Pod, ...]]:
@@ -290,10 +266,6 @@ class SchedulerObjects:
         if self._topology is None or self._backend is None:
             return ""
         return self._topology.references.get(self._backend.name, self._topology.name)
-
-
-def _retry_at(found: SchedulerObject) -> float:
-    return timestamp(found.metadata.creation_timestamp) + timing.DROPPED_CONSTRAINTS_RETRY
 
 
 def _requested_scheduler(snapshot: Snapshot) -> str:
