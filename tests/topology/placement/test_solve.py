@@ -197,3 +197,12 @@ def test_pods_without_accelerators_do_not_break_a_rack() -> None:
     answer = solve(plain, Problem(a_gang(1, shape=router)))
     assert isinstance(answer, Placed)
     assert answer.broken == (1, 0)
+
+
+def test_resource_that_no_node_has_is_named_with_its_amount() -> None:
+    shape = PodShape({"example.com/none": 2, "pods": 1})
+    answer = refuse(racks(), Unit("gang", "rack", "", (), pods("p", 3, shape)))
+    (report,) = answer.reports
+    (short,) = report.shortages
+    assert (short.reason, short.resource, short.need) == (Reason.INSUFFICIENT, "example.com/none", 6)
+    assert answer.fits_if_empty is False

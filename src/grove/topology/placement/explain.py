@@ -27,6 +27,8 @@ def explain(
     if not everything:
         shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(index, gang))
         return NoFit((DomainReport(problem.within, gang.name, (shortage,)),), 0, None)
+    if missing := _missing_resource(gang):
+        return NoFit((DomainReport(problem.within, *missing),), 1, None)
     domain_explainer = _Explainer(index, bounds)
     closest = sorted(candidates, key=lambda each: (-domain_explainer.tightness(gang, each), each))
     reports = [domain_explainer.report(gang, each) for each in closest[: timing.PLACEMENT_DOMAINS_EXPLAINED]]
@@ -44,6 +46,16 @@ def _general(gang: PlacementUnit) -> tuple[str, tuple[Shortage, ...]] | None:
         for load in unit.loads:
             if key := contradiction(load.pod_class.shape):
                 return unit.name, (Shortage(Reason.CONTRADICTION, resource=key, need=load.count),)
+    return None
+
+
+def _missing_resource(gang: PlacementUnit) -> tuple[str, tuple[Shortage, ...]] | None:
+    """A unit, and a resource of it that no node has."""
+    for unit in gang.walk():
+        for load in unit.loads:
+            if missing := load.pod_class.missing:
+                need = load.count * load.pod_class.shape.requests.get(missing, 1)
+                return unit.name, (Shortage(Reason.INSUFFICIENT, resource=missing, need=need),)
     return None
 
 
@@ -95,9 +107,6 @@ class _Explainer:
         """Reasons of the pods of which too few fit."""
         for pod_class, count in unit.totals.items():
             if self._bounds.room(pod_class, domain) >= count:
-                continue
-            if pod_class.missing:
-                yield Shortage(Reason.INSUFFICIENT, resource=pod_class.missing, need=count)
                 continue
             if_empty = self._empty.room(pod_class, domain)
             if if_empty < count:
