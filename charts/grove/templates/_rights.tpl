@@ -147,6 +147,16 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
   verbs: [get, list, watch]
+# What pods need besides the resources of nodes; read once a gang has claims on devices, or on volumes.
+- apiGroups: [resource.k8s.io]
+  resources: [deviceclasses, resourceslices]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [persistentvolumes, persistentvolumeclaims]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses]
+  verbs: [get, list, watch]
 {{- end }}
 
 {{/* To notice restarts of the scheduler. */}}

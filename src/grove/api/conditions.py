@@ -21,6 +21,7 @@ class ConditionType(StrEnum):
     SCHEDULED = "Scheduled"
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
+    PLACEMENT_UNPROTECTED = "PlacementUnprotected"
 
 
 class CliqueReason(StrEnum):
@@ -89,6 +90,8 @@ class GangReason(StrEnum):
     READY = "AllPodGroupsReady"
     NOT_READY = "PodGroupsNotReady"
     BUDGET_SPENT = "TerminationBudgetSpent"
+    DEVICES_NOT_HELD = "DevicesNotHeld"
+    VOLUMES_NOT_HELD = "VolumesNotHeld"
 
 
 class ComputeDomainsReason(StrEnum):

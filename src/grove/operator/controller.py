@@ -32,6 +32,7 @@ from grove.operator.keys import (
     TopologyKey,
     replica_of,
 )
+from grove.operator.observers.claim_sources import ClaimSourcesObserver
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.observers.fabric import FabricLookup
@@ -87,7 +88,14 @@ class Controller:
         view = self._cluster_view(settings)
         placement = self._placement(view, settings)
         observer = Observer(
-            caches, self.engine.states, placement, init_image, topologies, schedulers, self._fabric_lookup
+            caches,
+            self.engine.states,
+            placement,
+            init_image,
+            topologies,
+            schedulers,
+            self._fabric_lookup,
+            self._claim_sources(view),
         )
         self._add_workloads(observer, topologies, placement)
         free_slots = None
@@ -110,6 +118,13 @@ class Controller:
             return None
         return ClusterView(self._caches.nodes, pods, devices)
 
+    def _claim_sources(self, view: ClusterView | None) -> ClaimSourcesObserver | None:
+        volumes = self._caches.volumes
+        if view is None or volumes is None:
+            return None
+        register(placement_watches(self._caches, view, volumes, self._fabric_lookup), self.queue.enqueue)
+        return ClaimSourcesObserver(self._caches, view, volumes)
+
     def _placement(
         self, view: ClusterView | None, settings: PlacementSettings | None
     ) -> PlacementState | None:
@@ -130,7 +145,6 @@ class Controller:
             placement.expect(replicas, self.engine.clock() + timing.PLACEMENT_START_LIMIT)
             self._enqueue_later(PlacementKey(), timing.PLACEMENT_START_LIMIT + timing.PLACEMENT_INTERVAL)
         view.subscribe(partial(self._on_cluster_change, placement))
-        register(placement_watches(caches, view), self.queue.enqueue)
         caches.scheduler_process.subscribe(partial(self._on_cluster_change, placement))
         return placement
 

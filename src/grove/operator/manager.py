@@ -100,6 +100,8 @@ class Manager:
                 tasks.create_task(self.caches.scheduler_process.run(client))
             if self.caches.devices is not None:
                 tasks.create_task(self.caches.devices.run(client, crd_watch))
+            if self.caches.volumes is not None:
+                tasks.create_task(self.caches.volumes.run(client))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
                 await cache.synced.wait()

@@ -255,9 +255,14 @@ def test_placement_role_has_only_needed_permissions() -> None:
     rights = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
     assert rights.pop("pods/status") == ["patch"]
     assert sorted(rights) == [
+        "deviceclasses",
         "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
         "priorityclasses",
         "resourcequotas",
+        "resourceslices",
+        "storageclasses",
     ]
     assert all(verbs == ["get", "list", "watch"] for verbs in rights.values())
 

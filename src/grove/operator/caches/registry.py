@@ -40,6 +40,7 @@ from grove.kube.cache.index import IndexFunction
 from grove.kube.client.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_CLAIM_TEMPLATES,
@@ -58,7 +59,9 @@ from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.scheduler_process import SchedulerProcess
 from grove.operator.caches.set_sizes import SetSizes
+from grove.operator.caches.volumes import Volumes
 from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
+from grove.plan.desired.pod_claims import claims_of_set
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.snapshot import RbacObjects
 from grove.schedulers.backend import ForeignKind, SchedulerObject
@@ -77,6 +80,7 @@ BY_GRAPH = "graph"
 BY_TEMPLATE = "template"
 BY_OWNER_LABEL = "holder"
 BY_NODE = "node"
+BY_POD_CLAIM = "pod claim"
 MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -120,6 +124,8 @@ class Caches:
         """All pods of the cluster, watched only for the placement of gangs."""
         self.devices = Devices() if placement else None
         """Devices in ResourceSlices, watched only if a gang to place claims some."""
+        self.volumes = Volumes() if placement else None
+        """Volumes and their claims, watched only if a pod of a gang to place has some."""
         self.scheduler_process = SchedulerProcess(scheduler_lease or SchedulerLease())
         """The scheduler, watched only for the placement of gangs."""
         self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
@@ -132,6 +138,7 @@ class Caches:
                 BY_TEMPLATE: referred_templates,
                 BY_DOMAIN: partial(_requested_domains, self.fabrics),
                 BY_GRAPH: _graph,
+                **({BY_POD_CLAIM: _pod_claims} if placement else {}),
             },
         )
         self.groups = _replica_cache(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
@@ -305,6 +312,14 @@ def _claim_template_names(pod: Pod) -> Iterator[Hashable]:
     for claim in pod.spec.resource_claims:
         if claim.resource_claim_template_name:
             yield pod.metadata.namespace, claim.resource_claim_template_name
+
+
+def _pod_claims(workload: PodCliqueSet) -> Iterator[Hashable]:
+    """What the templates of pods refer to, by kind, namespace and name."""
+    namespace = workload.metadata.namespace
+    for claims in claims_of_set(workload):
+        yield from ((RESOURCE_CLAIM_TEMPLATES.kind, namespace, name) for name in claims.templates)
+        yield from ((PERSISTENT_VOLUME_CLAIMS.kind, namespace, name) for name in claims.volumes)
 
 
 def _node(pod: Pod) -> Iterator[Hashable]:

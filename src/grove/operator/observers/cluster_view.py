@@ -2,7 +2,7 @@
 event by event.
 
 Pods use the node that they are bound to, those of others also the node that they are nominated for; what our
-own nominations reserve is not counted here. The node affinity of bound volumes is not read.
+own nominations reserve is not counted here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
 from grove.operator.observers.device_use import DeviceUse
 from grove.operator.observers.possible_nodes import may_run
+from grove.topology.placement.devices import DeviceCatalog
 from grove.topology.placement.model import Amounts, Node, Taint
 from grove.topology.placement.requests import amounts
 
@@ -58,24 +59,36 @@ class ClusterView:
 
     @property
     def synced(self) -> bool:
-        """Whether all nodes and pods are listed, and all devices if they are required."""
-        return self._nodes.synced and self._pods.synced.is_set() and self._devices.synced
+        """Whether all nodes and pods are listed, and all devices if they are required. Without the right to
+        list devices, only gangs wait that claim some."""
+        devices = self._devices
+        return self._nodes.synced and self._pods.synced.is_set() and (devices.synced or devices.is_forbidden)
 
     @property
     def problem(self) -> str:
-        """Why nodes, pods or devices cannot be watched at present, such as a missing RBAC permission; empty
-        if all are watched."""
-        problems = {
-            "nodes": self._nodes.problem,
-            "pods": self._pods.problem,
-            "devices": self._devices.problem,
-        }
+        """Why nodes or pods cannot be watched at present, such as a missing RBAC permission; empty if both
+        are watched."""
+        problems = {"nodes": self._nodes.problem, "pods": self._pods.problem}
         return "; ".join(f"{kind}: {problem}" for kind, problem in problems.items() if problem)
 
     def require_devices(self) -> None:
         """Count the devices in ResourceSlices and their use from now on. Until they are listed, the view is
         not synced."""
         self._devices.require()
+
+    @property
+    def device_catalog(self) -> DeviceCatalog | None:
+        """The device classes of the cluster; None if they were never listed."""
+        return self._device_use.catalog
+
+    @property
+    def device_problem(self) -> str:
+        """Why devices cannot be listed; empty if they can, or if none are required."""
+        return f"devices: {self._devices.problem}" if self._devices.is_forbidden else ""
+
+    def subscribe_device_catalog(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when the device classes are listed, and when they have changed, or may have."""
+        self._device_use.subscribe_catalog(listener)
 
     @property
     def is_forbidden(self) -> bool:

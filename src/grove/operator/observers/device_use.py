@@ -1,16 +1,17 @@
-"""How many devices of each node are allocated to claims, by the priority of the pods that use them."""
+"""Which device classes the cluster has, how many of their devices each node has, and how many of those are
+allocated to claims, by the priority of the pods that use them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from grove.api.types.cluster.device_objects import AllocatedClaim
+from grove.api.types.cluster.device_objects import AllocatedClaim, AllocatedDevice, DeviceSliceSpec
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
 from grove.operator.caches.devices import Devices
-from grove.topology.placement.devices import resource_of
+from grove.topology.placement.devices import DeviceCatalog, catalog, devices_by_node, newest, resource_of
 from grove.topology.placement.model import Amounts
 
 NOT_PREEMPTED = 2**31 - 1
@@ -42,17 +43,32 @@ class DeviceUse:
         self._devices, self._pods = devices, pods
         self._change, self._forget_node, self._notify = change, forget_node, notify
         self._allocatable: Mapping[str, Amounts] = {}
-        self._classes: dict[str, list[str]] = {}
-        self._pools: dict[tuple[str, str], str] = {}
+        self._catalog = DeviceCatalog()
+        self._catalog_listeners: list[Callable[[], None]] = []
+        self._pools: dict[tuple[str, str], list[DeviceSliceSpec]] = {}
         self._counted: dict[tuple[str, str], _Counted] = {}
         self._unknown_pods: set[tuple[str, str]] = set()
-        self._outdated = True
+        self._outdated, self._was_listed = True, False
         pods.subscribe(self._on_pod)
-        for cache in (devices.slices, devices.classes):
-            cache.subscribe(self._on_devices)
+        devices.slices.subscribe(self._on_slice)
+        devices.classes.subscribe(self._on_class)
         devices.claims.subscribe(self._on_claim)
         for each in devices.all:
             each.on_synced_or_absent(notify)
+            each.on_synced_or_absent(self._notify_catalog)
+
+    def subscribe_catalog(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when the catalog has changed, or may have, and when everything is listed."""
+        self._catalog_listeners.append(listener)
+
+    @property
+    def catalog(self) -> DeviceCatalog | None:
+        """The device classes of the cluster, while they are listed again as they were; None if they were
+        never listed."""
+        if self._devices.listed:
+            self.refresh()
+            self._was_listed = True
+        return self._catalog if self._was_listed else None
 
     def allocatable(self, node: str) -> Amounts:
         """How many devices of each class a node has."""
@@ -65,23 +81,37 @@ class DeviceUse:
             return
         self._outdated = False
         self._unknown_pods.clear()
-        before, self._allocatable = self._allocatable, self._devices.by_node()
-        self._pools, self._classes = self._devices.pools(), {}
-        for name, driver in self._devices.drivers().items():
-            self._classes.setdefault(driver, []).append(resource_of(name))
+        slices, known = list(self._devices.slices), self._catalog
+        self._catalog = catalog(self._devices.classes, slices)
+        before, self._allocatable = self._allocatable, devices_by_node(slices, self._catalog)
+        self._pools = {}
+        for spec in newest(slices):
+            self._pools.setdefault((spec.driver, spec.pool.name), []).append(spec)
         for node in before.keys() | self._allocatable.keys():
             if before.get(node) != self._allocatable.get(node):
                 self._forget_node(node)
         for claim in self._devices.claims:
             self._set(claim, self._count(claim))
+        if self._catalog != known:
+            self._notify_catalog()
+
+    def _notify_catalog(self) -> None:
+        if self._devices.synced:
+            for listener in self._catalog_listeners:
+                listener()
 
     def _on_pod(self, old: ClusterPod | None, new: ClusterPod | None) -> None:
         """Two watches have no common order: a claim may be seen before the pod that it is reserved for."""
         if old is None and new is not None and (new.namespace, new.name) in self._unknown_pods:
             self._outdated = True
 
-    def _on_devices(self, _old: object, _new: object) -> None:
+    def _on_slice(self, _old: object, _new: object) -> None:
         self._outdated = True
+        self._notify()
+
+    def _on_class(self, _old: object, _new: object) -> None:
+        self._outdated = True
+        self._notify_catalog()
         self._notify()
 
     def _on_claim(self, old: AllocatedClaim | None, new: AllocatedClaim | None) -> None:
@@ -111,11 +141,17 @@ class DeviceUse:
         by_node: dict[str, Counter[str]] = {}
         allocation = claim.status.allocation
         for device in allocation.devices.results if allocation is not None else ():
-            node = self._pools.get((device.driver, device.pool))
-            if node is not None and not device.admin_access:
-                for resource in self._classes.get(device.driver, ()):
-                    by_node.setdefault(node, Counter())[resource] += 1
+            for node, resource in self._used(device):
+                by_node.setdefault(node, Counter())[resource] += 1
         return _Counted(self._priority(claim), by_node) if by_node else None
+
+    def _used(self, allocated: AllocatedDevice) -> Iterator[tuple[str, str]]:
+        """The node of an allocated device, with each resource that it is counted as."""
+        for spec in self._pools.get((allocated.driver, allocated.pool), ()):
+            for device in spec.devices:
+                if device.name == allocated.device and spec.node_name and not allocated.admin_access:
+                    for name in self._catalog.classes_of(spec.driver, device):
+                        yield spec.node_name, resource_of(name)
 
     def _priority(self, claim: AllocatedClaim) -> int:
         """The highest priority of the pods that a claim is reserved for. Where a pod is not known (yet), no

@@ -211,7 +211,7 @@ class PlacementState:
         ]
         return ObservedGang(
             state,
-            requests={pod.name: pod.profile.requests for pod in found if not pod.node},
+            requests=_with_devices(demand, {pod.name: pod.profile.requests for pod in found if not pod.node}),
             nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
             bound=frozenset(pod.name for pod in found if pod.node),
             stuck=any(
@@ -276,6 +276,15 @@ class PlacementState:
         self._waiting.discard(gang)
         self._unmet.set(gang, None)
         self._gone.add(gang)
+
+
+def _with_devices(demand: Demand, requests: dict[str, Amounts]) -> dict[str, Amounts]:
+    """The requests of pods as admitted, with the devices that they claim."""
+    if devices := demand.devices:
+        for pod in demand.pods:
+            if pod.name in requests and pod.slot.clique in devices:
+                requests[pod.name] = {**requests[pod.name], **devices[pod.slot.clique]}
+    return requests
 
 
 def _covers(state: GangState, demand: Demand) -> bool:

@@ -19,6 +19,7 @@ from grove.operator.caches.registry import BY_REPLICA, BY_SET, Caches
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.engine.terminating_namespaces import is_in_terminating_namespace
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.observers.claim_sources import ClaimSourcesObserver
 from grove.operator.observers.claims import SharedClaims
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.observers.placement import PlacementState
@@ -43,6 +44,7 @@ class Observer:
         topologies: TopologyLookup | None = None,
         schedulers: SchedulerLookup | None = None,
         fabric_lookup: FabricLookup | None = None,
+        claim_sources: ClaimSourcesObserver | None = None,
     ) -> None:
         self._caches, self._states = caches, states if states is not None else KeyStates()
         self._placement = placement
@@ -50,6 +52,7 @@ class Observer:
         self._topologies = topologies or TopologyLookup(caches, enabled=False)
         self._schedulers = schedulers or SchedulerLookup(caches, None)
         self._fabric_lookup = fabric_lookup or FabricLookup(caches)
+        self._claim_sources = claim_sources
         self.shared_claims = SharedClaims(caches)
         caches.pods.subscribe(self._on_pod)
 
@@ -92,7 +95,13 @@ class Observer:
             kind_problem=self._schedulers.kind_problem(scheduler),
         )
         domains = self._fabric_lookup.of_replica(snapshot)
-        return replace(snapshot, domains=domains) if domains else snapshot
+        if domains:
+            snapshot = replace(snapshot, domains=domains)
+        places = scheduler is not None and scheduler.tries_fallbacks  # where the operator itself places gangs
+        if snapshot.placements is None or self._claim_sources is None or not places:
+            return snapshot
+        sources = self._claim_sources.of(workload, domains)
+        return replace(snapshot, placements=replace(snapshot.placements, sources=sources))
 
     def _placements(
         self, key: ReplicaKey, pods: tuple[Pod, ...], topologies: Iterable[ResolvedTopology | None]

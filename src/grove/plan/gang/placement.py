@@ -13,11 +13,13 @@ from msgspec import Struct
 
 from grove.api.formats import durations
 from grove.api.intents import Create, Patch, uid_of
+from grove.api.meta import Condition
 from grove.api.naming import annotations as keys
 from grove.api.naming import well_known
 from grove.api.types.pod import read_template
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Clique, Gang
+from grove.plan.gang.pod_needs import pod_needs
 from grove.plan.members import pod_state
 from grove.plan.members.membership import Member
 from grove.plan.placement.assignment import (
@@ -44,6 +46,7 @@ from grove.plan.placement.demand import (
     priority_class,
     walk,
 )
+from grove.plan.placement.needs import ClaimSources, PodNeeds, unprotected
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import target_of_kind
 from grove.schedulers.backend import PlacementRequest, SchedulerBackend
@@ -158,8 +161,9 @@ class PlacementPlanner:
         self._scaled_gangs = [gang for gang in gangs if gang.base_gang]
         self._topology = snapshot.topology
         self.demands: list[Demand] = []
-        self.placed: set[str] = set()
-        """The gangs that the operator places, also those that have their nodes."""
+        self.placed: dict[str, Condition | None] = {}
+        """The gangs that the operator places, also those that have their nodes; with the condition that says
+        what of their needs nominations do not hold."""
 
     def of(self, gang: Gang, bodies: GangBodies, waits_for_base: bool, held: str) -> GangPlacement:
         """The placement of a gang. `held` says what else it waits for besides its base gang."""
@@ -167,28 +171,37 @@ class PlacementPlanner:
         backend, placements = self._snapshot.scheduler, self._snapshot.placements
         if placements is None or backend is None or not backend.places(_placement_request(gang, body)):
             return GangPlacement(waits_for_base=waits_for_base)
-        self.placed.add(gang.name)
+        needs = {clique.name: self._needs(clique) for clique in gang.cliques}
+        self.placed[gang.name] = unprotected(needs.values())
         if held or waits_for_base:
             return GangPlacement(applies=True, message=held, waits_for_base=waits_for_base)
-        demand = self._demand(gang, bodies, backend)
+        demand = self._demand(gang, bodies, backend, needs)
         if not any(demand.unbound):
             # Every pod has its node; pods that were created or released are no longer gated.
             record = self._recorded(_annotations(body))
             return GangPlacement(True, Assignment(attempt=record.attempt, pins=record.pins))
+        listed = all(each.listed for each in needs.values())
+        if problem := placements.problem or (placements.sources.problem if not listed else ""):
+            self.demands += [demand] if listed else []
+            if not demand.constrained:
+                return GangPlacement()
+            return GangPlacement(applies=True, message=f"cannot place it: {problem}")
+        if not listed:
+            return GangPlacement(applies=True)
+        if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
+            return GangPlacement(applies=True, message=f"waits for {missing}, which does not exist")
         self.demands.append(demand)
-        if placements.problem and not demand.constrained:
-            return GangPlacement()
-        if placements.problem:
-            return GangPlacement(applies=True, message=f"cannot place it: {placements.problem}")
         decision = placements.decisions.get(gang.name)
         if isinstance(decision, Waiting):
             return GangPlacement(applies=True, message=decision.message, decision=decision)
         message = _IN_PART if decision is not None and decision.in_part else ""
         return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
 
-    def _demand(self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend) -> Demand:
+    def _demand(
+        self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend, needs: Mapping[str, PodNeeds]
+    ) -> Demand:
         follow = self._base_pins(gang)
-        cliques = [self._wanted(clique, follow) for clique in gang.cliques]
+        cliques = [self._wanted(clique, follow, needs[clique.name]) for clique in gang.cliques]
         found, record = self._snapshot.gangs.get(gang.name), self._recorded(_annotations(bodies(0)))
         pods = tuple(pod for clique in cliques for pod in clique.pods)
         # A gang stays with the constraint that it was placed by, once a pod may be there.
@@ -239,16 +252,22 @@ class PlacementPlanner:
         """The scaled gangs of a base gang, which follow it into its domain."""
         for scaled in self._scaled_gangs:
             if scaled.base_gang == gang.name:
-                parts = (clique_unit(self._wanted(clique, {})) for clique in scaled.cliques)
+                parts = (
+                    clique_unit(self._wanted(clique, {}, self._needs(clique))) for clique in scaled.cliques
+                )
                 yield Unit(scaled.name, parts=tuple(parts))
+
+    def _needs(self, clique: Clique) -> PodNeeds:
+        placements = self._snapshot.placements
+        return pod_needs(self._snapshot, clique, placements.sources if placements else ClaimSources())
 
     def _levels(self, attempt: int) -> tuple[str, ...]:
         topology = self._snapshot.topology_of(attempt)
         return tuple(topology.keys.values()) if topology is not None else ()
 
-    def _wanted(self, clique: Clique, follow: Pins) -> WantedClique:
-        template = bytes(clique.template.spec.pod_spec)
-        shape = pod_shape(template, bool(clique.fabric_domains), tuple(sorted(follow.items())))
+    def _wanted(self, clique: Clique, follow: Pins, needs: PodNeeds) -> WantedClique:
+        template, pins = bytes(clique.template.spec.pod_spec), tuple(sorted(follow.items()))
+        shape = pod_shape(template, bool(clique.fabric_domains), pins, needs.amounts, needs.nodes)
         return WantedClique(
             clique.name, clique.min_available, shape, tuple(_pods(self._cliques[clique.name]))
         )

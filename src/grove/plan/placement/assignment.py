@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from grove.api.naming import annotations as keys
+from grove.plan.placement.needs import ClaimSources
 
 Pins = Mapping[str, str]
 """A node selector: the label of a required level, and those of the levels above it."""
@@ -107,6 +108,8 @@ class Placements(Struct, frozen=True):
     wait: the others are left to the scheduler."""
     node_labels: Mapping[str, Mapping[str, str]] | None = None
     """The labels of the nodes that pods of the replica are bound to; None: not listed yet."""
+    sources: ClaimSources = ClaimSources()
+    """What the claims of the replica's pods refer to."""
 
 
 def failed_gangs(placements: Placements | None) -> frozenset[str]:

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from grove.plan.placement.assignment import GangName, Pins, PodSlot
 from grove.schedulers.podgang import pack_key
+from grove.topology.placement.devices import is_device
 from grove.topology.placement.eligibility import selector_keys
-from grove.topology.placement.model import Pod, PodShape, Requirement, Term, Toleration, Unit
+from grove.topology.placement.model import Amounts, Pod, PodShape, Requirement, Term, Toleration, Unit
 from grove.topology.placement.requests import pod_requests
+from grove.topology.placement.volumes import Terms, both
 
 Body = dict[str, Any]
 
@@ -112,6 +114,16 @@ class Demand(Struct, frozen=True):
         )
 
     @property
+    def devices(self) -> dict[str, Amounts]:
+        """By clique, the devices that each pod needs: no admitted pod shows them in its requests."""
+        first = {unit.name: unit.pods[0].shape.requests for unit in walk(self.unit) if unit.pods}
+        found = {
+            name: {resource: amount for resource, amount in requests.items() if is_device(resource)}
+            for name, requests in first.items()
+        }
+        return {name: amounts for name, amounts in found.items() if amounts}
+
+    @property
     def unbound(self) -> Iterator[WantedPod]:
         return (pod for pod in self.pods if not pod.node)
 
@@ -173,16 +185,26 @@ def clique_unit(wanted: WantedClique, group: Body | None = None) -> Unit:
 
 
 @lru_cache(maxsize=1024)
-def pod_shape(template: bytes, in_fabric: bool, pins: tuple[tuple[str, str], ...]) -> PodShape:
-    """The shape of pods with this spec: the same object for the same template, which the solver compares."""
+def pod_shape(
+    template: bytes,
+    in_fabric: bool,
+    pins: tuple[tuple[str, str], ...],
+    devices: tuple[tuple[str, int], ...] = (),
+    nodes_of_volumes: Terms = None,
+) -> PodShape:
+    """The shape of pods with this spec and these needs: the same object for the same arguments, which the
+    solver compares."""
     spec: dict[str, Any] = msgspec.json.decode(template)
     affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
     shape = PodShape(
-        pod_requests({"spec": _with_default_requests(spec)}),
+        {**pod_requests({"spec": _with_default_requests(spec)}), **dict(devices)},
         spec.get("nodeSelector") or {},
-        None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),
+        both(
+            None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),
+            nodes_of_volumes,
+        ),
         tuple(_toleration(each) for each in spec.get("tolerations") or ()),
         in_fabric,
     )

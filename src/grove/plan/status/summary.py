@@ -4,8 +4,9 @@ the set.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from grove.api.meta import Condition
 from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
 from grove.plan.desired.expand import Clique, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
@@ -31,13 +32,13 @@ def status_updates(
     history: TerminationHistory,
     exhausted: Mapping[str, str],
     message: Mapping[str, str],
-    placed: Collection[str],
+    placed: Mapping[str, Condition | None],
     now: float,
 ) -> tuple[StatusUpdate, ...]:
     """Returns the status updates of a replica. `exhausted` says by gang why it is not restarted any more;
     `message` has the scheduler's message by gang that waits for nodes; `placed` are the gangs that the
-    operator places."""
-    placements = PlacementStatus(snapshot, placed)
+    operator places, with the condition that says what is not held for them."""
+    placements = PlacementStatus(snapshot, placed, now)
     updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
     in_part = released_in_part(snapshot.placements)
     of_gangs = [

@@ -1,21 +1,25 @@
 """Devices that exist only in ResourceSlices, counted like a resource: by device class, how many a node has
 and how many a claim asks for.
 
-A device belongs to a class if the class selects its driver. What cannot be counted this way (other selectors,
-shared capacity, all devices, alternatives) is not counted: it is assumed to fit.
+What cannot be counted this way is assumed to fit, and named: classes whose selectors are not understood,
+devices that several nodes can use or several claims can share, and requests with alternatives. Selectors of a
+request count as met: it asks for devices of the whole class.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
+from grove.api.types.cluster.device_objects import CountedDevice, DeviceClass, DeviceSlice, DeviceSliceSpec
+from grove.topology.placement.device_classes import Conditions, conditions_of, meets
+
 Body = Mapping[str, Any]
 
 _PREFIX = "deviceclass/"
-_DRIVER = re.compile(r"""\s*device\.driver\s*==\s*(["'])([^"']+)\1\s*""")
 _KEEPS_OUT = ("NoSchedule", "NoExecute")
 
 
@@ -24,66 +28,136 @@ def resource_of(device_class: str) -> str:
     return _PREFIX + device_class
 
 
-def drivers(classes: Iterable[Body]) -> dict[str, str]:
-    """By device class, the driver of its devices, for classes that select by driver alone."""
-    found = {}
-    for each in classes:
-        selectors = (each.get("spec") or {}).get("selectors") or ()
-        expressions = [((one.get("cel") or {}).get("expression") or "") for one in selectors]
-        match = _DRIVER.fullmatch(expressions[0]) if len(expressions) == 1 else None
-        if match:
-            found[each["metadata"]["name"]] = match[2]
-    return found
+def is_device(resource: str) -> bool:
+    """Whether devices of a class are counted under this name."""
+    return resource.startswith(_PREFIX)
 
 
-def devices_by_node(slices: Iterable[Body], driver_of_class: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """By node and resource, how many devices there are without a taint that keeps pods out. Of each pool only
-    the slices of its newest generation count, as for the scheduler."""
-    listed = [each.get("spec") or {} for each in slices]
-    newest: dict[tuple[str, str], int] = {}
+def described(resource: str) -> str:
+    """A resource as users know it."""
+    return f"devices of class {resource.removeprefix(_PREFIX)}" if is_device(resource) else resource
+
+
+class DeviceCatalog(Struct, frozen=True):
+    """What the cluster says about its device classes."""
+
+    conditions: Mapping[str, Conditions] = {}
+    """By class that can be counted, what its devices meet."""
+    uncounted: Mapping[str, str] = {}
+    """The classes that cannot be counted, with the reason."""
+    smallest: Mapping[str, int] = {}
+    """By class, how many of its devices the node has that has the fewest, but some."""
+
+    def classes_of(self, driver: str, device: CountedDevice) -> list[str]:
+        """The counted classes that a device belongs to."""
+        return [name for name, each in self.conditions.items() if meets(driver, device, each)]
+
+    def consumed_with(self, device_class: str) -> list[str]:
+        """The classes that every device of this class belongs to. A class that does not exist is counted,
+        too: no node has such devices."""
+        own = self.conditions.get(device_class)
+        if own is None:
+            return [device_class]
+        return [name for name, each in self.conditions.items() if each <= own]
+
+
+class Claimed(Struct, frozen=True):
+    """What claims ask for."""
+
+    amounts: Mapping[str, int] = {}
+    """By resource."""
+    classes: tuple[str, ...] = ()
+    """The device classes that are counted."""
+    uncounted: tuple[str, ...] = ()
+    """What is not counted, for users."""
+
+
+def catalog(classes: Iterable[DeviceClass], slices: Iterable[DeviceSlice]) -> DeviceCatalog:
+    """The device classes of a cluster."""
+    read = {each.metadata.name: conditions_of(each) for each in classes}
+    counted = {name: each for name, each in read.items() if each is not None}
+    uncounted = {name: "its selectors are not understood" for name, each in read.items() if each is None}
+    current = list(newest(slices))
+    for spec in current:
+        for device in spec.devices:
+            if why := _not_counted(spec, device):
+                known = DeviceCatalog(counted)
+                uncounted |= dict.fromkeys(known.classes_of(spec.driver, device), why)
+    counted = {name: each for name, each in counted.items() if name not in uncounted}
+    smallest: dict[str, int] = {}
+    for amounts in _by_node(current, DeviceCatalog(counted)).values():
+        for name, count in amounts.items():
+            smallest[name] = min(count, smallest.get(name, count))
+    return DeviceCatalog(counted, uncounted, smallest)
+
+
+def devices_by_node(slices: Iterable[DeviceSlice], known: DeviceCatalog) -> dict[str, dict[str, int]]:
+    """By node and resource, how many devices there are without a taint that keeps pods out."""
+    return {
+        node: {resource_of(name): count for name, count in amounts.items()}
+        for node, amounts in _by_node(newest(slices), known).items()
+    }
+
+
+def newest(slices: Iterable[DeviceSlice]) -> Iterator[DeviceSliceSpec]:
+    """The specs of slices. Of each pool only those of its newest generation count, as for the scheduler."""
+    listed = [each.spec for each in slices]
+    generations: dict[tuple[str, str], int] = {}
     for spec in listed:
-        pool = _pool(spec)
-        newest[pool] = max(newest.get(pool, 0), _generation(spec))
-    counts: dict[tuple[str, str], int] = Counter()
-    for spec in listed:
-        if spec.get("nodeName") and _generation(spec) == newest[_pool(spec)]:
-            counts[spec["nodeName"], spec.get("driver", "")] += sum(map(_usable, spec.get("devices") or ()))
-    found: dict[str, dict[str, int]] = {}
-    for (node, driver), count in counts.items():
-        for name, of_class in driver_of_class.items():
-            if of_class == driver:
-                found.setdefault(node, {})[resource_of(name)] = count
-    return found
+        pool = (spec.driver, spec.pool.name)
+        generations[pool] = max(generations.get(pool, 0), spec.pool.generation)
+    return (spec for spec in listed if spec.pool.generation == generations[spec.driver, spec.pool.name])
 
 
-def claimed(claims: Iterable[Body], driver_of_class: Mapping[str, str]) -> dict[str, int]:
-    """By resource, how many devices the specs of claims ask for. Two classes of one driver share its devices,
-    so each request counts for all classes of the driver."""
+def claimed(claims: Iterable[Body], known: DeviceCatalog) -> Claimed:
+    """What the specs of claims ask for. A device may belong to several classes, so each request counts for
+    all classes that surely have its devices."""
     found: Counter[str] = Counter()
-    for spec in claims:
-        for device_class, count in _exact_requests(spec):
-            driver = driver_of_class.get(device_class)
-            for name, of_class in driver_of_class.items():
-                if driver is not None and of_class == driver:
-                    found[resource_of(name)] += count
-    return dict(found)
-
-
-def _exact_requests(spec: Body) -> Iterator[tuple[str, int]]:
-    for request in (spec.get("devices") or {}).get("requests") or ():
+    classes: dict[str, None] = {}
+    uncounted: dict[str, None] = {}
+    for request in (each for spec in claims for each in (spec.get("devices") or {}).get("requests") or ()):
         exactly = request.get("exactly") or {}
-        mode = exactly.get("allocationMode") or "ExactCount"
-        if exactly.get("deviceClassName") and mode == "ExactCount" and not exactly.get("adminAccess"):
-            yield exactly["deviceClassName"], int(exactly.get("count") or 1)
+        name = exactly.get("deviceClassName")
+        if exactly.get("adminAccess"):
+            continue  # such a request uses devices beside their owners
+        if not name:
+            uncounted[f"request {request.get('name', '')}: it has alternatives"] = None
+        elif exactly.get("tolerations"):
+            uncounted[f"devices of class {name}: tainted ones are tolerated"] = None
+        elif name in known.uncounted:
+            uncounted[f"devices of class {name}: {known.uncounted[name]}"] = None
+        else:
+            classes[name] = None
+            for each in known.consumed_with(name):
+                found[resource_of(each)] += _count(exactly, known.smallest.get(name, 1))
+    return Claimed(dict(found), tuple(classes), tuple(uncounted))
 
 
-def _usable(device: Body) -> bool:
-    return not any(taint.get("effect") in _KEEPS_OUT for taint in device.get("taints") or ())
+def _count(exactly: Body, smallest: int) -> int:
+    """How many devices a request takes. All devices of a node are as many as the smallest node has: in most
+    clusters all nodes have the same number, and on a larger node the rest is assumed to be free."""
+    if exactly.get("allocationMode") == "All":
+        return smallest
+    return int(exactly.get("count") or 1)
 
 
-def _pool(spec: Body) -> tuple[str, str]:
-    return spec.get("driver", ""), (spec.get("pool") or {}).get("name", "")
+def _by_node(specs: Iterable[DeviceSliceSpec], known: DeviceCatalog) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    counts: dict[tuple[str, int], Counter[str]] = {}
+    for spec in (each for each in specs if each.node_name):
+        kind = (spec.driver, id(spec.devices))  # nodes of one kind share one tuple
+        if kind not in counts:
+            of_devices = (known.classes_of(spec.driver, each) for each in spec.devices if _usable(each))
+            counts[kind] = Counter(name for classes in of_devices for name in classes)
+        found.setdefault(spec.node_name, Counter()).update(counts[kind])
+    return found
 
 
-def _generation(spec: Body) -> int:
-    return int((spec.get("pool") or {}).get("generation") or 0)
+def _not_counted(spec: DeviceSliceSpec, device: CountedDevice) -> str:
+    if device.allow_multiple_allocations:
+        return "claims can share its devices"
+    return "" if spec.node_name else "its devices do not belong to one node"
+
+
+def _usable(device: CountedDevice) -> bool:
+    return not any(taint.effect in _KEEPS_OUT for taint in device.taints)
