@@ -32,7 +32,6 @@ from grove.plan.timestamps import rfc3339
 from grove.plan.writes.builders import patch_if_unchanged, reference, status_update
 from grove.plan.writes.collector import WriteCollector
 from grove.topology.availability import levels_unavailable
-from grove.topology.constraints import ResolvedTopology
 
 
 def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
@@ -62,7 +61,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     progress = next_update_progress(workload, hash_, summaries, now, wanted)
     errors = (*snapshot.errors, *failures(snapshot.domains))
     status = _status(workload, {index: reports[index] for index in wanted}, errors, now)
-    status = replace(status, conditions=_conditions(workload, snapshot.topology, summaries, now))
+    status = replace(status, conditions=_conditions(snapshot, summaries, now))
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
@@ -159,13 +158,12 @@ def _unconfigured_scheduler_errors(
         yield LastError(code, describe(Operation.SYNC, code, message), rfc3339(now))
 
 
-def _conditions(
-    workload: PodCliqueSet, topology: ResolvedTopology | None, summaries: list[ReplicaSummary], now: float
-) -> conditions.Conditions:
+def _conditions(snapshot: SetSnapshot, summaries: list[ReplicaSummary], now: float) -> conditions.Conditions:
+    workload = snapshot.workload
     known = conditions.merge_conditions(
         workload.status.conditions, (update_condition(workload, summaries),), now
     )
-    levels = levels_unavailable(workload, topology)
+    levels = levels_unavailable(workload, snapshot.topology, snapshot.fallback_topologies)
     if levels is None:
         return conditions.without(known, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
     return conditions.merge_conditions(known, (levels,), now)

@@ -128,6 +128,8 @@ class SetSnapshot(Struct, frozen=True):
     errors: tuple[LastError, ...] = ()
     """Errors of the set itself, as of the previous pass."""
     topology: ResolvedTopology | None = None
+    fallback_topologies: tuple[ResolvedTopology, ...] = ()
+    """Those of the fallbacks of its constraint, in order."""
     shared: ClaimObjects | None = None
     """None: no shared claims are planned."""
     domains: tuple[ResolvedDomain, ...] = ()

@@ -108,6 +108,7 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
                 *self._undecodable(key),
             ),
             topology=self._topologies.of(workload),
+            fallback_topologies=self._topologies.of_fallbacks(workload),
             shared=None if terminating else self._observer.shared_claims.of_set(workload),
             domains=self._domains(workload),
             too_many=too_many_pods(excess.requested, excess.limit) if excess is not None else None,

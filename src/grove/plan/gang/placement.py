@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.formats import durations
 from grove.api.intents import Create, Patch, uid_of
@@ -30,6 +31,7 @@ from grove.plan.placement.assignment import (
     NodeLabels,
     Pins,
     PlacementRecord,
+    Placements,
     PodSlot,
     Waiting,
     recorded,
@@ -50,7 +52,8 @@ from grove.plan.placement.needs import ClaimSources, PodNeeds, unprotected
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import target_of_kind
 from grove.schedulers.backend import PlacementRequest, SchedulerBackend
-from grove.topology.fallbacks import fallbacks_of
+from grove.topology.availability import has_all_levels
+from grove.topology.fallbacks import fallbacks_of, with_fallback
 from grove.topology.placement.model import Unit
 
 Body = dict[str, Any]
@@ -73,6 +76,8 @@ class GangPlacement(Struct, frozen=True):
     """Whether the base gang must be scheduled first."""
     decision: Decision | None = None
     """What is decided, also for a gang that waits: nodes may be held for it."""
+    placed_by: int = 0
+    """Of a gang of which pods may have nodes: by which constraint it was placed."""
 
     @property
     def undecided(self) -> bool:
@@ -84,7 +89,7 @@ class GangPlacement(Struct, frozen=True):
     @property
     def attempt(self) -> int:
         """By which constraint the gang is placed: that of the set (0), or a fallback (1, ...)."""
-        return self.assignment.attempt if self.assignment is not None else 0
+        return self.assignment.attempt if self.assignment is not None else self.placed_by
 
     def gated(self, slot: PodSlot) -> bool:
         """Whether a pod must not be scheduled yet."""
@@ -173,12 +178,24 @@ class PlacementPlanner:
             return GangPlacement(waits_for_base=waits_for_base)
         needs = {clique.name: self._needs(clique) for clique in gang.cliques}
         self.placed[gang.name] = unprotected(needs.values())
+        record = self._recorded(_annotations(body))
         if held or waits_for_base:
-            return GangPlacement(applies=True, message=held, waits_for_base=waits_for_base)
-        demand = self._demand(gang, bodies, backend, needs)
+            found = GangPlacement(applies=True, message=held, waits_for_base=waits_for_base)
+        else:
+            found = self._decided(gang, self._demand(gang, bodies, backend, needs), record, placements, needs)
+        return replace(found, placed_by=0 if self._is_movable(gang) else record.attempt)
+
+    def _decided(
+        self,
+        gang: Gang,
+        demand: Demand,
+        record: PlacementRecord,
+        placements: Placements,
+        needs: Mapping[str, PodNeeds],
+    ) -> GangPlacement:
+        """The placement of a gang that may ask for nodes."""
         if not any(demand.unbound):
             # Every pod has its node; pods that were created or released are no longer gated.
-            record = self._recorded(_annotations(body))
             return GangPlacement(True, Assignment(attempt=record.attempt, pins=record.pins))
         listed = all(each.listed for each in needs.values())
         if problem := placements.problem or (placements.sources.problem if not listed else ""):
@@ -204,8 +221,7 @@ class PlacementPlanner:
         cliques = [self._wanted(clique, follow, needs[clique.name]) for clique in gang.cliques]
         found, record = self._snapshot.gangs.get(gang.name), self._recorded(_annotations(bodies(0)))
         pods = tuple(pod for clique in cliques for pod in clique.pods)
-        # A gang stays with the constraint that it was placed by, once a pod may be there.
-        movable = all(pod.gated for pod in pods)
+        movable = self._is_movable(gang)
         attempt = 0 if movable else record.attempt
         unit = gang_unit(bodies(attempt), cliques)
         return Demand(
@@ -223,6 +239,11 @@ class PlacementPlanner:
             was_scheduled=all(self._was_scheduled(self._cliques[clique.name]) for clique in gang.cliques),
             constrained=any(each.required for each in walk(unit)),
         )
+
+    def _is_movable(self, gang: Gang) -> bool:
+        """Whether no pod of a gang can have a node yet. Later it stays with the constraint that it was placed
+        by."""
+        return all(pod.gated for clique in gang.cliques for pod in _pods(self._cliques[clique.name]))
 
     def _priority_classes(self, gang: Gang, backend: SchedulerBackend) -> tuple[str, ...]:
         """The PriorityClasses of a gang's pods: that of the set is theirs only if they are in a group."""
@@ -244,9 +265,12 @@ class PlacementPlanner:
 
     def _fallbacks(self, bodies: GangBodies, cliques: list[WantedClique]) -> Iterator[Fallback]:
         after = 0.0
-        for number, each in enumerate(fallbacks_of(self._snapshot.workload.spec.template), start=1):
+        template = self._snapshot.workload.spec.template
+        for number, each in enumerate(fallbacks_of(template), start=1):
             after += durations.parse(each.after).total_seconds()
-            yield Fallback(number, after, gang_unit(bodies(number), cliques), self._levels(number))
+            # Without a level that it names, it would be no constraint at all.
+            if has_all_levels(with_fallback(template, number - 1), self._snapshot.topology_of(number)):
+                yield Fallback(number, after, gang_unit(bodies(number), cliques), self._levels(number))
 
     def _further(self, gang: Gang) -> Iterator[Unit]:
         """The scaled gangs of a base gang, which follow it into its domain."""
