@@ -206,3 +206,16 @@ def test_resource_that_no_node_has_is_named_with_its_amount() -> None:
     (short,) = report.shortages
     assert (short.reason, short.resource, short.need) == (Reason.INSUFFICIENT, "example.com/none", 6)
     assert answer.fits_if_empty is False
+
+
+def test_part_without_level_is_explained_by_its_nodes() -> None:
+    """Other nodes have enough of the resource, and the pods do not select them."""
+    nodes = [Node(f"n{i}", {"zone": "a", "chosen": str(i < 3)}, {GPU: 1, "pods": 9}) for i in range(8)]
+    shape = PodShape({GPU: 1, "pods": 1}, {"chosen": "True"})
+    gang = Unit("gang", parts=(Unit("workers", pods=pods("w", 2, shape)),))
+    answer = refuse(nodes, gang, {"n0": used(1), "n1": used(1)})
+    (report,) = answer.reports
+    assert [(each.reason, each.nodes, each.have, each.need) for each in report.shortages] == [
+        (Reason.SELECTOR, 5, 0, 0),
+        (Reason.INSUFFICIENT, 2, 1, 2),
+    ]

@@ -83,7 +83,7 @@ class _Explainer:
         if unit is not gang and not self._bounds.copies(unit, domain) and not unit.satisfied_by(domain):
             return self._report_inside(unit, domain)
         shortages = (*self._classes(unit, domain), *self._sums(unit, domain))
-        if unit is not gang:
+        if unit is not gang and unit.required is not None:
             copies = sum(part.kind == unit.kind for part in gang.walk())
             have, key = self._bounds.copies(unit, domain), _level_key(self._index, unit)
             shortages = (Shortage(Reason.FRAGMENTED, resource=key, have=have, need=copies),)
