@@ -12,9 +12,10 @@ from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.device_use import NOT_PREEMPTED
+from grove.topology.placement.devices import resource_of
 from tests.operator.cluster_builders import listed, listed_nodes, node, pod
 
-GPUS = "deviceclass/gpus"
+GPUS = resource_of("gpus")
 
 
 def meta(name: str, version: int = 1) -> dict[str, Any]:
@@ -35,8 +36,10 @@ def slice_(node: str, devices: int, version: int = 1, tainted: int = 0) -> Devic
     return msgspec.convert({"metadata": meta(node, version), "spec": spec}, DeviceSlice)
 
 
-def class_(expression: str = 'device.driver == "gpu.example.com"', version: int = 1) -> DeviceClass:
-    spec = {"selectors": [{"cel": {"expression": expression}}]}
+def class_(
+    expression: str = 'device.driver == "gpu.example.com"', version: int = 1, extended: str = ""
+) -> DeviceClass:
+    spec = {"selectors": [{"cel": {"expression": expression}}], "extendedResourceName": extended}
     return msgspec.convert({"metadata": meta("gpus", version), "spec": spec}, DeviceClass)
 
 
@@ -173,3 +176,22 @@ def test_only_counted_parts_of_device_objects_are_kept():
     devices = listed_devices(claim("pool-a"))
     for cache in devices.all:
         assert [found.metadata.labels for found in cache] == [{}] * len(cache)
+
+
+def test_device_plugin_goes_before_devices_of_the_same_resource():
+    devices = listed_devices(claim("pool-a"))
+    devices.classes.apply_event("MODIFIED", class_(version=2, extended="example.com/gpu"))
+    nodes = listed_nodes(node(cpu="1"), node("b", cpu="1", **{"example.com/gpu": "3"}))
+    view = ClusterView(nodes, listed(pod("p", priority=5)), devices)
+    assert view.node("a").allocatable == {"cpu": 1000, GPUS: 7, "example.com/gpu": 7}
+    assert view.node("b").allocatable == {"cpu": 1000, GPUS: 4, "example.com/gpu": 3}
+    assert view.use_by_priority("a") == {5: {GPUS: 1, "example.com/gpu": 1}}
+
+
+def test_device_for_a_request_is_counted_with_its_pod():
+    found = claim("pool-a")
+    found.metadata.annotations["resource.kubernetes.io/extended-resource-claim"] = "true"
+    devices = listed_devices(found)
+    assert a_view(devices).use_by_priority("a") == {}, "the pod requests the resource named by the class"
+    devices.classes.apply_event("MODIFIED", class_(version=2, extended="example.com/gpu"))
+    assert a_view(devices).use_by_priority("a") == {5: {GPUS: 1}}

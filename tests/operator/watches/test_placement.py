@@ -99,6 +99,16 @@ async def test_changed_device_classes_enqueue_sets_with_claims() -> None:
     assert enqueued.after(view.take_changed_nodes) == {}
 
 
+async def test_class_enqueues_sets_that_request_its_resource() -> None:
+    limits = {"limits": {"example.com/gpu": "1"}}
+    caches = caches_with(containers=[{"name": "c", "image": "i", "resources": limits}])
+    devices = Devices()
+    enqueued = EnqueuedKeys(watches(caches, ClusterView(listed_nodes(), ClusterPods(), devices)))
+    assert enqueued.after(devices.classes.apply_event, "ADDED", class_()) == {}
+    named = class_(version=2, extended="example.com/gpu")
+    assert enqueued.after(devices.classes.apply_event, "MODIFIED", named) == {REPLICA: 0.0}
+
+
 async def test_volumes_enqueue_the_sets_whose_pods_have_them() -> None:
     source = {"persistentVolumeClaim": {"claimName": "data"}}
     caches = caches_with(volumes=[{"name": "data", **source}])

@@ -192,3 +192,14 @@ def test_condition_is_gone_once_the_gang_has_its_nodes() -> None:
     types = {each.type: each.status for each in status.conditions}
     assert types["Scheduled"] == "True"
     assert "PlacementUnprotected" not in types
+
+
+def test_requested_devices_are_not_held_either() -> None:
+    limits = {"limits": {"example.com/gpu": "2"}}
+    sim = a_simulator(containers=[{"name": "main", "image": "i", "resources": limits}])
+    catalog = replace(CATALOG, extended={"example.com/gpu": "gpu"})
+    assert planned(sim, replace(SOURCES, devices=None, requested=True)).placement_demands == ()
+    found = condition(sim, replace(SOURCES, devices=catalog, requested=True))
+    assert found is not None
+    assert found.message.startswith("Devices of class gpu are counted, but not held against other pods.")
+    assert condition(sim, SOURCES) is None

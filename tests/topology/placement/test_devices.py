@@ -13,6 +13,7 @@ from grove.topology.placement.devices import (
     claimed,
     described,
     devices_by_node,
+    requested_classes,
     resource_of,
 )
 
@@ -21,8 +22,8 @@ DRIVER = "gpu.example.com"
 OF_DRIVER = f"device.driver == '{DRIVER}'"
 
 
-def device_class(name: str = "gpu", expression: str = OF_DRIVER) -> DeviceClass:
-    spec = {"selectors": [{"cel": {"expression": expression}}]}
+def device_class(name: str = "gpu", expression: str = OF_DRIVER, extended: str = "") -> DeviceClass:
+    spec = {"selectors": [{"cel": {"expression": expression}}], "extendedResourceName": extended}
     return msgspec.convert({"metadata": {"name": name}, "spec": spec}, DeviceClass)
 
 
@@ -126,3 +127,10 @@ def test_device_counts_for_all_classes_that_surely_have_it() -> None:
 def test_device_resource_is_described_by_its_class() -> None:
     assert described(GPU) == "devices of class gpu"
     assert described("nvidia.com/gpu") == "nvidia.com/gpu"
+
+
+def test_extended_resource_of_a_class_is_counted_too() -> None:
+    gpu, slices = device_class(extended="example.com/gpu"), [a_slice("n1", 4)]
+    assert by_node(*slices, classes=(gpu,)) == {"n1": {GPU: 4, "example.com/gpu": 4}}
+    known = catalog([gpu], slices)
+    assert requested_classes({"example.com/gpu", resource_of("a"), "other"}, known.extended) == ["a", "gpu"]

@@ -1,5 +1,6 @@
 """Devices that exist only in ResourceSlices, for the placement of gangs: how many each node has, and to which
-claims they are allocated. They are watched only once a gang claims devices."""
+claims they are allocated. They are watched only once a gang claims devices, or requests them as an extended
+resource; their classes, which say what that is, always."""
 
 from __future__ import annotations
 
@@ -16,6 +17,9 @@ from grove.kube.cache.reflector import CrdWaiter, Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from grove.topology.placement.device_classes import attribute_names, conditions_of
+from grove.topology.placement.devices import extended_resources
+
+_FOR_REQUESTS = "resource.kubernetes.io/extended-resource-claim"
 
 
 class Devices:
@@ -30,7 +34,7 @@ class Devices:
         self.claims: Cache[AllocatedClaim] = Cache(
             RESOURCE_CLAIMS,
             AllocatedClaim,
-            projection=lambda found: AllocatedClaim(_meta(found), found.status),
+            projection=lambda found: AllocatedClaim(_claim_meta(found), found.status),
         )
         self._attributes: frozenset[str] = frozenset()
         self._more_attributes = asyncio.Event()
@@ -52,6 +56,11 @@ class Devices:
         return not self._required.is_set() or self.listed
 
     @property
+    def extended_resources(self) -> dict[str, str]:
+        """By extended resource, the class whose devices pods get for it, as far as classes are listed."""
+        return extended_resources(self.classes)
+
+    @property
     def listed(self) -> bool:
         """Whether all devices are listed; a kind that is not served has no objects."""
         return all(cache.synced_or_absent.is_set() for cache in self.all)
@@ -67,16 +76,19 @@ class Devices:
         return next((each.problem for each in self._reflectors.values() if each.problem), "")
 
     async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
-        """Watch devices as soon as they are required, until cancelled."""
-        await self._required.wait()
+        """Watch device classes, and devices as soon as they are required, until cancelled."""
 
         def reflector(cache: Cache[Any]) -> Reflector[Any, Any]:
             return Reflector(client, cache, crd_watch=crd_watch, optional=True)
 
+        def watch(tasks: asyncio.TaskGroup, cache: Cache[Any]) -> None:
+            found = self._reflectors[cache.resource.plural] = reflector(cache)
+            tasks.create_task(found.run())
+
         async with asyncio.TaskGroup() as tasks:
-            for cache in (self.classes, self.claims):
-                self._reflectors[cache.resource.plural] = reflector(cache)
-                tasks.create_task(self._reflectors[cache.resource.plural].run())
+            watch(tasks, self.classes)
+            await self._required.wait()
+            watch(tasks, self.claims)
             await self.classes.synced_or_absent.wait()
             tasks.create_task(self._watch_slices(reflector))
 
@@ -118,3 +130,14 @@ def _meta(found: T) -> ObjectMeta:
     """The identity of an object: its labels and annotations are not read."""
     meta = found.metadata
     return ObjectMeta(meta.name, meta.namespace, meta.uid, meta.resource_version)
+
+
+def _claim_meta(found: AllocatedClaim) -> ObjectMeta:
+    """The identity of a claim, and the mark of those that the scheduler creates."""
+    marks = {key: value for key, value in found.metadata.annotations.items() if key == _FOR_REQUESTS}
+    return replace(_meta(found), annotations=marks)
+
+
+def is_for_requests(claim: AllocatedClaim) -> bool:
+    """Whether the scheduler created a claim for extended resources that a pod requests."""
+    return _FOR_REQUESTS in claim.metadata.annotations

@@ -24,7 +24,8 @@ class ClaimSourcesObserver:
     def of(self, workload: PodCliqueSet, domains: ReplicaDomains) -> ClaimSources:
         """What the claims of a set's pods refer to, also those by which they join fabric domains."""
         claims, namespace = claims_of_set(workload), workload.metadata.namespace
-        on_devices = claims_devices(workload, claims) or bool(domains)
+        requested = self._view.requests_devices(claims)
+        on_devices = requested or bool(domains) or claims_devices(workload, claims)
         volumes = {name for each in claims for name in each.volumes}
         storage_classes = {name for each in claims for _, name in each.ephemeral}
         if on_devices:
@@ -44,6 +45,7 @@ class ClaimSourcesObserver:
             else None,
             {name: self._volumes.nodes_of_class(name) for name in storage_classes},
             self._problem(on_devices, bool(volumes)),
+            requested,
         )
 
     def _problem(self, on_devices: bool, on_volumes: bool) -> str:

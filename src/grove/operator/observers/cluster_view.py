@@ -7,7 +7,7 @@ own nominations reserve is not counted here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 import structlog
@@ -18,7 +18,8 @@ from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
 from grove.operator.observers.device_use import DeviceUse
 from grove.operator.observers.possible_nodes import may_run
-from grove.topology.placement.devices import DeviceCatalog
+from grove.plan.desired.pod_claims import PodClaims
+from grove.topology.placement.devices import DeviceCatalog, requested_classes
 from grove.topology.placement.model import Amounts, Node, Taint
 from grove.topology.placement.requests import amounts
 
@@ -75,6 +76,12 @@ class ClusterView:
         """Count the devices in ResourceSlices and their use from now on. Until they are listed, the view is
         not synced."""
         self._devices.require()
+
+    def requests_devices(self, claims: Iterable[PodClaims]) -> bool:
+        """Whether pods get devices for the extended resources that they request, as far as device classes
+        are listed."""
+        requested = {name for each in claims for name in each.requested}
+        return bool(requested_classes(requested, self._devices.extended_resources))
 
     @property
     def device_catalog(self) -> DeviceCatalog | None:
@@ -231,7 +238,7 @@ def _read(found: kubernetes_objects.Node, devices: Amounts) -> Node:
     return Node(
         found.metadata.name,
         found.metadata.labels,
-        {**dict(resources), **devices},
+        {**devices, **dict(resources)},  # a device plugin goes before devices of the same resource
         tuple(Taint(each.key, each.value, each.effect) for each in found.spec.taints),
         any(each.type == "Ready" and each.status == "True" for each in found.status.conditions),
         found.spec.unschedulable,

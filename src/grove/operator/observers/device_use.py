@@ -10,8 +10,14 @@ from msgspec import Struct
 
 from grove.api.types.cluster.device_objects import AllocatedClaim, AllocatedDevice, DeviceSliceSpec
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
-from grove.operator.caches.devices import Devices
-from grove.topology.placement.devices import DeviceCatalog, catalog, devices_by_node, newest, resource_of
+from grove.operator.caches.devices import Devices, is_for_requests
+from grove.topology.placement.devices import (
+    DeviceCatalog,
+    catalog,
+    devices_by_node,
+    newest,
+    resources_of,
+)
 from grove.topology.placement.model import Amounts
 
 NOT_PREEMPTED = 2**31 - 1
@@ -141,17 +147,20 @@ class DeviceUse:
         by_node: dict[str, Counter[str]] = {}
         allocation = claim.status.allocation
         for device in allocation.devices.results if allocation is not None else ():
-            for node, resource in self._used(device):
+            for node, resource in self._used(device, in_requests=is_for_requests(claim)):
                 by_node.setdefault(node, Counter())[resource] += 1
         return _Counted(self._priority(claim), by_node) if by_node else None
 
-    def _used(self, allocated: AllocatedDevice) -> Iterator[tuple[str, str]]:
-        """The node of an allocated device, with each resource that it is counted as."""
+    def _used(self, allocated: AllocatedDevice, *, in_requests: bool) -> Iterator[tuple[str, str]]:
+        """The node of an allocated device, with each resource that it is counted as. `in_requests`: its pod
+        requests it as an extended resource, which is counted with the pod."""
         for spec in self._pools.get((allocated.driver, allocated.pool), ()):
             for device in spec.devices:
                 if device.name == allocated.device and spec.node_name and not allocated.admin_access:
                     for name in self._catalog.classes_of(spec.driver, device):
-                        yield spec.node_name, resource_of(name)
+                        *others, requested = resources_of(name, self._catalog)
+                        counted = others if in_requests else (*others, requested)
+                        yield from ((spec.node_name, resource) for resource in counted)
 
     def _priority(self, claim: AllocatedClaim) -> int:
         """The highest priority of the pods that a claim is reserved for. Where a pod is not known (yet), no

@@ -28,10 +28,10 @@ def placement_watches(
     caches: Caches, view: ClusterView, volumes: Volumes, fabric_lookup: FabricLookup
 ) -> tuple[Watch, ...]:
     """The watches of device classes, claim templates, volumes and nodes."""
-    find = _PlacementKeys(caches, fabric_lookup)
+    find = _PlacementKeys(caches, view, fabric_lookup)
     return (
         Watch(view.subscribe_labels, find.replicas_on_node, delay=timing.BATCH_DELAY),
-        Watch(view.subscribe_device_catalog, find.sets_with_device_claims),
+        Watch(view.subscribe_device_catalog, find.sets_with_devices),
         Watch(caches.claim_templates, find.of_template, created_or_deleted),
         Watch(volumes.claims, find.of_volume_claim, claim_or_volume_changed),
         Watch(volumes.volumes, find.of_volume, claim_or_volume_changed),
@@ -54,8 +54,8 @@ def claim_or_volume_changed(old: VolumeClaim | Volume | None, new: VolumeClaim |
 class _PlacementKeys:
     """Looks up the replicas whose gangs depend on an object."""
 
-    def __init__(self, caches: Caches, fabric_lookup: FabricLookup) -> None:
-        self._caches, self._fabric_lookup = caches, fabric_lookup
+    def __init__(self, caches: Caches, view: ClusterView, fabric_lookup: FabricLookup) -> None:
+        self._caches, self._view, self._fabric_lookup = caches, view, fabric_lookup
 
     def replicas_on_node(self, node: str) -> set[ReplicaKey]:
         """The replicas that have pods on a node: their statuses say where they are."""
@@ -90,11 +90,11 @@ class _PlacementKeys:
         for workload in self._caches.sets.by_index(BY_POD_CLAIM, (kind, namespace, name)):
             yield all_replicas(self._caches, SetKey(namespace, workload.metadata.name), workload)
 
-    def sets_with_device_claims(self) -> Keys:
-        """All replicas of sets that claim devices: device classes are listed, or have changed."""
+    def sets_with_devices(self) -> Keys:
+        """All replicas of sets that need devices: device classes are listed, or have changed."""
         for workload in self._caches.sets:
-            in_fabric = domain_requirements(workload, self._caches.fabrics)
-            if in_fabric or claims_devices(workload, claims_of_set(workload)):
+            claims, in_fabric = claims_of_set(workload), domain_requirements(workload, self._caches.fabrics)
+            if self._view.requests_devices(claims) or in_fabric or claims_devices(workload, claims):
                 meta = workload.metadata
                 yield all_replicas(self._caches, SetKey(meta.namespace, meta.name), workload)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from grove.api.types.pod import PodClaim
+from grove.api.types.pod import PodClaim, Resources
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.wire import Wire
 
@@ -34,9 +34,15 @@ class _Volume(Wire, frozen=True):
     ephemeral: _EphemeralSource | None = None
 
 
-class _Claiming(Wire, frozen=True):
-    """The parts of a pod spec that have claims."""
+class _Container(Wire, frozen=True):
+    resources: Resources | None = None
 
+
+class _Claiming(Wire, frozen=True):
+    """The parts of a pod spec that have claims, or request devices."""
+
+    containers: tuple[_Container, ...] = ()
+    init_containers: tuple[_Container, ...] = ()
     resource_claims: tuple[PodClaim, ...] = ()
     volumes: tuple[_Volume, ...] = ()
 
@@ -49,6 +55,8 @@ class PodClaims(Struct, frozen=True):
     """The names of PersistentVolumeClaims."""
     ephemeral: tuple[tuple[str, str], ...] = ()
     """Volumes that are created with the pod: their name and StorageClass, empty for the default class."""
+    requested: frozenset[str] = frozenset()
+    """The extended resources that the pod requests."""
 
     @property
     def templates(self) -> frozenset[str]:
@@ -71,6 +79,13 @@ def claims_in(pod_spec: bytes) -> PodClaims:
             (each.name, each.ephemeral.volume_claim_template.spec.storage_class_name or "")
             for each in found.volumes
             if each.ephemeral is not None
+        ),
+        frozenset(
+            name
+            for container in (*found.containers, *found.init_containers)
+            if container.resources is not None
+            for name in (*container.resources.requests, *container.resources.limits)
+            if "/" in name
         ),
     )
 

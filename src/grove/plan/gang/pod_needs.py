@@ -19,7 +19,7 @@ from grove.plan.desired.podspec import clique_pod_spec
 from grove.plan.desired.shared_claims import claim_spec
 from grove.plan.placement.needs import ClaimSources, KnownVolume, PodNeeds
 from grove.plan.snapshot import Snapshot
-from grove.topology.placement.devices import DeviceCatalog, claimed
+from grove.topology.placement.devices import DeviceCatalog, claimed, requested_classes
 from grove.topology.placement.volumes import Terms, both
 
 Body = dict[str, Any]
@@ -40,17 +40,26 @@ class _Claims(Struct, frozen=True):
 def pod_needs(snapshot: Snapshot, clique: Clique, sources: ClaimSources) -> PodNeeds:
     """The needs of each pod of a clique."""
     claims = _claims(snapshot.workload, clique)
-    written, catalog = claims.written, sources.devices
-    if claims.on_devices and (catalog is None or sources.templates is None):
-        return PodNeeds(listed=False)
-    if written.volumes and sources.volumes is None:
+    written = claims.written
+    if not _is_listed(claims, sources):
         return PodNeeds(listed=False)
     if missing := next(_missing(written, sources), ""):
         return PodNeeds(waits_for=missing)
-    found = claimed(_specs(snapshot, claims, sources), catalog or DeviceCatalog())
+    catalog = sources.devices or DeviceCatalog()
+    found = claimed(_specs(snapshot, claims, sources), catalog)
     nodes, unbound = _volumes(written, sources)
     uncounted = (*found.uncounted, *(f"claim {name}: pods share it" for name in claims.shared))
-    return PodNeeds(tuple(sorted(found.amounts.items())), nodes, found.classes, uncounted, unbound)
+    classes = (*found.classes, *requested_classes(written.requested, catalog.extended))
+    return PodNeeds(tuple(sorted(found.amounts.items())), nodes, classes, uncounted, unbound)
+
+
+def _is_listed(claims: _Claims, sources: ClaimSources) -> bool:
+    """Whether everything is listed that the claims of a pod refer to."""
+    if sources.devices is None and (claims.on_devices or sources.requested):
+        return False
+    if claims.on_devices and sources.templates is None:
+        return False
+    return sources.volumes is not None or not claims.written.volumes
 
 
 def _claims(workload: PodCliqueSet, clique: Clique) -> _Claims:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -199,7 +200,7 @@ def pod_shape(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
     shape = PodShape(
-        {**pod_requests({"spec": _with_default_requests(spec)}), **dict(devices)},
+        dict(Counter(pod_requests({"spec": _with_default_requests(spec)})) + Counter(dict(devices))),
         spec.get("nodeSelector") or {},
         both(
             None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),

@@ -40,6 +40,8 @@ class ClaimSources(Struct, frozen=True):
     """By StorageClass, the nodes for which it provisions volumes; empty name: the default class."""
     problem: str = ""
     """Why devices or volumes cannot be listed, such as a missing RBAC permission."""
+    requested: bool = False
+    """Whether pods get devices for extended resources that they request."""
 
 
 class PodNeeds(Struct, frozen=True):

@@ -19,12 +19,12 @@ from grove.topology.placement.device_classes import Conditions, conditions_of, m
 
 Body = Mapping[str, Any]
 
-_PREFIX = "deviceclass/"
+_PREFIX = "deviceclass.resource.kubernetes.io/"
 _KEEPS_OUT = ("NoSchedule", "NoExecute")
 
 
 def resource_of(device_class: str) -> str:
-    """The name under which devices of a class are counted."""
+    """The name under which devices of a class are counted: the one by which pods may request them."""
     return _PREFIX + device_class
 
 
@@ -47,6 +47,8 @@ class DeviceCatalog(Struct, frozen=True):
     """The classes that cannot be counted, with the reason."""
     smallest: Mapping[str, int] = {}
     """By class, how many of its devices the node has that has the fewest, but some."""
+    extended: Mapping[str, str] = {}
+    """By extended resource, the class whose devices pods get for it on nodes without a device plugin."""
 
     def classes_of(self, driver: str, device: CountedDevice) -> list[str]:
         """The counted classes that a device belongs to."""
@@ -74,7 +76,8 @@ class Claimed(Struct, frozen=True):
 
 def catalog(classes: Iterable[DeviceClass], slices: Iterable[DeviceSlice]) -> DeviceCatalog:
     """The device classes of a cluster."""
-    read = {each.metadata.name: conditions_of(each) for each in classes}
+    listed = list(classes)
+    read = {each.metadata.name: conditions_of(each) for each in listed}
     counted = {name: each for name, each in read.items() if each is not None}
     uncounted = {name: "its selectors are not understood" for name, each in read.items() if each is None}
     current = list(newest(slices))
@@ -88,15 +91,33 @@ def catalog(classes: Iterable[DeviceClass], slices: Iterable[DeviceSlice]) -> De
     for amounts in _by_node(current, DeviceCatalog(counted)).values():
         for name, count in amounts.items():
             smallest[name] = min(count, smallest.get(name, count))
-    return DeviceCatalog(counted, uncounted, smallest)
+    return DeviceCatalog(counted, uncounted, smallest, extended_resources(listed))
+
+
+def extended_resources(classes: Iterable[DeviceClass]) -> dict[str, str]:
+    """By extended resource that a class names, the class."""
+    named = ((each.spec.extended_resource_name, each.metadata.name) for each in classes)
+    return {resource: name for resource, name in named if resource}
+
+
+def requested_classes(requested: Iterable[str], extended: Mapping[str, str]) -> list[str]:
+    """The classes of which pods get devices that request these resources."""
+    by_name = (extended.get(name) or (is_device(name) and name.removeprefix(_PREFIX)) for name in requested)
+    return sorted({name for name in by_name if name})
 
 
 def devices_by_node(slices: Iterable[DeviceSlice], known: DeviceCatalog) -> dict[str, dict[str, int]]:
     """By node and resource, how many devices there are without a taint that keeps pods out."""
     return {
-        node: {resource_of(name): count for name, count in amounts.items()}
+        node: {resource: count for name, count in amounts.items() for resource in resources_of(name, known)}
         for node, amounts in _by_node(newest(slices), known).items()
     }
+
+
+def resources_of(device_class: str, known: DeviceCatalog) -> list[str]:
+    """The names under which devices of a class are counted: also the extended resource that it names."""
+    by_request = (name for name, each in known.extended.items() if each == device_class)
+    return [resource_of(device_class), *by_request]
 
 
 def newest(slices: Iterable[DeviceSlice]) -> Iterator[DeviceSliceSpec]:

@@ -31,11 +31,11 @@ PATIENT = backends(Scheduler((SchedulerProfile("default-scheduler", {"visibleAft
 
 
 @asynccontextmanager
-async def device_class(client: Client, name: str) -> AsyncIterator[None]:
+async def device_class(client: Client, name: str, **more: Any) -> AsyncIterator[None]:
     """A class of the GPUs among the devices of the driver with the same name."""
     kind = f'device.attributes["{name}"].type'
     selector = {"cel": {"expression": f'device.driver == "{name}" && {kind} == "gpu"'}}
-    body = {"metadata": {"name": name}, "spec": {"selectors": [selector]}}
+    body = {"metadata": {"name": name}, "spec": {"selectors": [selector], **more}}
     await client.create(DEVICE_CLASSES, body, as_type=Object)
     try:
         yield
@@ -154,6 +154,34 @@ async def test_gang_is_placed_in_the_rack_that_has_devices(world: World, client:
             for each in ("mine", "second"):
                 await world.delete(SETS, each)
             await world.until(lambda: not world.all(PODS), "the pods to be deleted")
+
+
+async def test_gang_gets_devices_for_the_resource_that_it_requests(world: World, client: Client) -> None:
+    """No node has the resource itself. One node has devices for a single pod, which a pod of others uses."""
+    name, resource = world.namespace, f"example.com/{world.namespace}"
+    async with (
+        room(client, name) as nodes,
+        device_class(client, name, extendedResourceName=resource),
+        operating(world, backends=PATIENT),
+    ):
+        await nodes.grow(2)
+        async with devices(client, name, dict(zip(nodes.nodes, (4, 2), strict=True))):
+            limits = {"limits": {resource: "2"}}
+            pod = {
+                "containers": [{"name": "main", "image": "model:1", "resources": limits}],
+                "nodeSelector": {ROOM: name},
+            }
+            foreign = {"metadata": {"name": "foreign"}, "spec": {**pod, "terminationGracePeriodSeconds": 0}}
+            await client.create(PODS, foreign, namespace=name, as_type=Object)
+            await world.until(lambda: "foreign" in bound(world), "the pod of others")
+            await world.create(SETS, workload("mine", clique("worker", 3, pod=pod)))
+            reason = f"needs 6 {resource}, 4 free"
+            await world.until(lambda: reason in condition(world, "mine-0", "Scheduled").get("message", ""))
+            assert condition(world, "mine-0", "PlacementUnprotected")["reason"] == "DevicesNotHeld"
+            await client.delete(PODS, "foreign", namespace=name, as_type=Object)
+            await world.until(lambda: len(bound(world)) == 3, "the gang")
+            await world.delete(SETS, "mine")
+            await world.until(lambda: not world.all(PODS), "its pods to be deleted")
 
 
 @asynccontextmanager

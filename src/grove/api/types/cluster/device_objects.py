@@ -76,6 +76,8 @@ class DeviceClassSpec(Wire, frozen=True):
     """The selectors of a class."""
 
     selectors: tuple[DeviceSelector, ...] = ()
+    extended_resource_name: str = ""
+    """The resource by which pods request its devices without a claim."""
 
 
 class DeviceClass(Wire, frozen=True):
@@ -120,7 +122,8 @@ class AllocatedClaimStatus(Wire, frozen=True):
 
 
 class AllocatedClaim(Wire, frozen=True):
-    """A ResourceClaim, of which only the allocation is read."""
+    """A ResourceClaim, of which only the allocation is read, and whether the scheduler created it for
+    extended resources of a pod."""
 
     metadata: ObjectMeta
     status: AllocatedClaimStatus = AllocatedClaimStatus()
