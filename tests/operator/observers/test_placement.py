@@ -19,6 +19,8 @@ from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiti
 from grove.plan.placement.demand import Demand
 from grove.plan.placement.round import run_round
 from grove.plan.placement.state import GangState, RoundResult
+from grove.topology.placement.devices import resource_of
+from grove.topology.placement.model import PodShape
 from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, pod
 from tests.plan.placement.gangs import GPU, demand, gated
 
@@ -105,3 +107,19 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     complete = replace(wanted, was_scheduled=True)
     placement.update(KEY, [complete])
     assert placement.round_delay is None
+
+
+def test_existing_pods_keep_the_devices_that_they_claim() -> None:
+    """The requests of an admitted pod do not show them."""
+    wanted = gated(demand("a", 1, gpus=0))
+    (clique,) = wanted.unit.parts
+    shape = PodShape({**clique.pods[0].shape.requests, resource_of("gpu"): 2})
+    claiming = replace(clique, pods=(replace(clique.pods[0], shape=shape),))
+    unit = replace(wanted.unit, parts=(claiming,))
+    wanted = replace(wanted, unit=unit, gang=GangName("n", "a-gang"), levels=("zone",))
+    placement = state(listed_nodes(), listed(pod("a-0", labels=OURS, **GATED)))
+    placement.update(KEY, [wanted])
+    changes = placement.changes()
+    assert changes is not None
+    (observed,) = changes.gangs
+    assert observed.requests == {"a-0": {"cpu": 1000, "pods": 1, resource_of("gpu"): 2}}

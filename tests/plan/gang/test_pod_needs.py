@@ -153,11 +153,12 @@ def test_nodes_of_volume_and_affinity_must_both_match() -> None:
 
 
 def test_unbound_volumes_have_the_nodes_of_their_class() -> None:
-    sources = replace(
-        SOURCES, volumes={"data": KnownVolume(False)}, storage_classes={"fast": IN_ZONE, "": None}
-    )
+    in_rack = (Term((Requirement("rack", "In", ("r1",)),)),)
+    known = {"data": KnownVolume(False, in_rack)}
+    sources = replace(SOURCES, volumes=known, storage_classes={"fast": IN_ZONE, "": None})
     sim = a_simulator(volumes=[VOLUME, EPHEMERAL])
-    assert shapes(planned(sim, sources))["wl-0-a"].affinity == IN_ZONE
+    both = Term((*in_rack[0].expressions, *IN_ZONE[0].expressions))
+    assert shapes(planned(sim, sources))["wl-0-a"].affinity == (both,)
     found = condition(sim, sources)
     assert found is not None
     assert (found.status, found.reason) == ("True", "VolumesNotHeld")
