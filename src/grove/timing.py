@@ -171,7 +171,8 @@ PLACEMENT_LIST_CHECK = 1.0  # between checks whether rights are missing, while t
 PLACEMENT_START_LIMIT = (
     10.0  # for the replicas of existing gangs to report, when a process becomes the leader
 )
-INCOMPLETE_GANG_LIMIT = 30.0  # for a released gang whose pods do not all find nodes, before it starts over
+INCOMPLETE_GANG_LIMIT = 30.0  # for a released gang none of whose pods is bound, before it starts over
+HALF_BOUND_LIMIT = 3.0  # once some are: the scheduler tries again after 1 s and 2 s
 FAILED_DOMAIN_DOUBLINGS = 10  # of that time: it is limited anyway
 FAILED_DOMAIN_BACKOFF = (10.0, 300.0)  # until a gang is placed in the same domain again
 NOMINATION_LIMIT = 5.0  # for pods in flight to be bound, before a gang is nominated again

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
 from grove.api.naming import well_known
+from grove.api.types.cluster.scheduling_pod import SchedulingPod
 from grove.api.types.kubernetes_objects import NodeSpec
 from grove.api.types.pod import Pod
 from grove.operator.caches.cluster_pods import ClusterPods
@@ -23,6 +27,7 @@ from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, po
 from tests.plan.placement.gangs import GPU, demand, gated
 
 KEY = ReplicaKey("ns", "wl", 0)
+NOW = "2026-01-01T00:00:20Z"
 GATED = {"schedulingGates": [{"name": well_known.GANG_GATE}]}
 
 
@@ -105,3 +110,39 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     complete = replace(wanted, was_scheduled=True)
     placement.update(KEY, [complete])
     assert placement.round_delay is None
+
+
+UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+ON_H0 = {"nominatedNodeName": "h0"}
+
+
+@pytest.mark.parametrize(
+    ("status", "others", "stuck", "victims_leave"),
+    [
+        ({}, (), False, False),
+        (UNSCHEDULABLE, (), True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (), False, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (pod("other", node="h0"),), True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (pod("victim", node="h0", deletionTimestamp=NOW),), False, True),
+    ],
+    ids=["undecided", "no node", "room was made", "room was taken", "victims leave"],
+)
+def test_released_pod_is_stuck(
+    status: dict[str, Any], others: tuple[SchedulingPod, ...], stuck: bool, victims_leave: bool
+) -> None:
+    pods = listed(pod("a-0", labels=OURS, status=status), *others)
+    placement = state(listed_nodes(node("h0", cpu="1500m", pods="110")), pods)
+    wanted = replace(gated(demand("a", 1)), gang=GangName("n", "a-gang"), levels=("zone",))
+    placement.update(KEY, [wanted])
+    changes = placement.changes()
+    assert changes is not None
+    assert (changes.gangs[0].stuck, changes.gangs[0].victims_leave) == (stuck, victims_leave)
+
+
+def test_victim_that_has_left_is_not_waited_for() -> None:
+    victim = pod("victim", node="h0", deletionTimestamp=NOW)
+    pods = listed(victim)
+    view = ClusterView(listed_nodes(node("h0")), pods, Devices())
+    assert view.has_leaving_pods("h0")
+    pods.apply_event("DELETED", victim)
+    assert not view.has_leaving_pods("h0")

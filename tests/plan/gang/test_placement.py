@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.api.intents import Create, Patch
 from grove.api.naming import annotations as keys
-from grove.api.naming.well_known import GANG_GATE
+from grove.api.naming.well_known import GANG_GATE, HOSTNAME
 from grove.plan.model import Plan
 from grove.plan.placement.assignment import Assignment, Decision, Placements, PodSlot, Waiting, recorded
 from grove.plan.replica import plan_replica
@@ -126,6 +126,15 @@ def test_release_pins_and_removes_the_gate_in_one_write() -> None:
     specs = pod_specs(sim)
     assert not any(map(gates, specs.values()))
     assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1"}
+
+
+def test_pod_that_preempts_is_pinned_to_its_host() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, replace(RACK_1, nominated=True)))
+    sim.execute(planned(sim, replace(RACK_1, nominated=True, released=True, hosts={A: "h1"})))
+    specs = pod_specs(sim)
+    assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1", HOSTNAME: "h1"}
+    assert "nodeSelector" not in specs["wl-0-b"]
 
 
 def test_pod_without_a_node_stays_gated() -> None:

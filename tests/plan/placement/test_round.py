@@ -405,7 +405,36 @@ def test_preempting_gang_counts_only_pods_that_stay() -> None:
     assert isinstance(state.decision, Assignment)
     shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
     seen = ObservedGang(state, nominations=shown, priority=5)
-    assert decided(run_round(capacity, changes({}, seen), NOW), "a-gang").released
+    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
+    assert found.released
+    assert found.hosts == found.nodes, "pods are preempted there, and not on other nodes"
+
+
+def test_only_occupied_nodes_are_pinned() -> None:
+    """A pod whose node is free may go elsewhere if it is taken."""
+    nodes = racks(1, 2)
+    nodes["r0-h0"] = used(nodes["r0-h0"], 8, priority=0)
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(nodes, asks(demand("a", 2), priority=5)), NOW).changed.values()
+    state = replace(state, demand=gated(state.demand))
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    found = decided(
+        run_round(capacity, changes({}, ObservedGang(state, nominations=shown, priority=5)), NOW), "a-gang"
+    )
+    assert set(found.hosts.values()) == {"r0-h0"}
+
+
+def test_replacement_in_a_running_gang_is_not_pinned_to_a_host() -> None:
+    full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
+    wanted = replace(gated(demand("a", 1)), was_scheduled=True)
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(full, asks(wanted, priority=5)), NOW).changed.values()
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    seen = ObservedGang(state, nominations=shown, priority=5)
+    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
+    assert (found.released, found.hosts) == (True, {})
 
 
 def test_cordoned_node_is_replaced_before_the_release() -> None:
@@ -472,11 +501,37 @@ def test_incomplete_gang_without_a_place_starts_over() -> None:
     wanted = demand("a", 2, required=RACK, existing={0: bound}, pinned={"a": {BLOCK: "b0", RACK: "r0"}})
     first = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW)
     (state,) = first.changed.values()
-    assert (state.waits, first.next_at) == (True, NOW + timing.INCOMPLETE_GANG_LIMIT)
+    assert (state.waits, first.next_at) == (True, NOW + timing.HALF_BOUND_LIMIT)
     capacity = ClusterCapacity()
     capacity.observe(nodes)
-    later = NOW + timing.INCOMPLETE_GANG_LIMIT
+    later = NOW + timing.HALF_BOUND_LIMIT
     assert decided(run_round(capacity, changes({}, ObservedGang(state)), later), "a-gang").failed
+
+
+@pytest.mark.parametrize(("visible_after", "failed"), [(None, True), (60.0, False)])
+def test_incomplete_gang_may_have_been_released_in_part(visible_after: float | None, failed: bool) -> None:
+    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    capacity, wanted = ClusterCapacity(), asks(demand("a", 2, existing={0: bound}))
+    first = run_round(capacity, changes(nodes, wanted, visible_after=visible_after), NOW)
+    (state,) = first.changed.values()
+    later = changes({}, ObservedGang(state), visible_after=visible_after)
+    changed = run_round(capacity, later, NOW + timing.HALF_BOUND_LIMIT).changed
+    decisions = [each.decision for each in changed.values()]
+    assert [each for each in decisions if isinstance(each, Assignment) and each.failed] == decisions
+    assert bool(decisions) == failed
+
+
+def test_gang_that_may_use_any_node_pauses_after_a_failure() -> None:
+    failed = GangState(demand("a", 2), Assignment(failed=True))
+    again = after_failure(failed, failed.demand, NOW)
+    capacity = ClusterCapacity()
+    first = run_round(capacity, changes(racks(1, 4), ObservedGang(again)), NOW)
+    assert "an earlier attempt failed there" in waits(first, "a-gang")
+    pause, _ = timing.FAILED_DOMAIN_BACKOFF
+    assert first.next_at == NOW + pause
+    (state,) = first.changed.values()
+    assert decided(run_round(capacity, changes({}, ObservedGang(state)), NOW + pause), "a-gang").nodes
 
 
 def test_waiting_gang_is_not_searched_for_if_nothing_is_free(monkeypatch) -> None:

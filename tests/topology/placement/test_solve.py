@@ -123,6 +123,15 @@ def test_reservations_are_named_and_not_preempted() -> None:
     assert Reason.RESERVED in reasons(refuse(racks(), a_gang(), use, preempt_below=100))
 
 
+def test_no_pod_is_preempted_beside_a_reservation() -> None:
+    """Until it has left, a nomination beside the reserved one would keep the other gang's pod out."""
+    beside = {node.name: NodeUse({5: {GPU: 4, "pods": 1}}, {GPU: 1, "pods": 1}) for node in racks()}
+    gang = a_gang(1, shape=PodShape({GPU: 6, "pods": 1}))
+    refuse(racks(), gang, beside, preempt_below=6)
+    alone = {name: NodeUse(use.by_priority) for name, use in beside.items()}
+    assert place(racks(), gang, alone, preempt_below=6)
+
+
 def test_extra_pods_are_placed_if_there_is_room() -> None:
     gang = Unit("gang", "rack", "", (), (*pods("p", 1), *pods("extra", 2, extra=True)))
     found = place(racks(), gang)

@@ -7,11 +7,13 @@ own nominations reserve is not counted here. The node affinity of bound volumes 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 
 import structlog
 
+from grove.api.naming.well_known import HOSTNAME
 from grove.api.types import kubernetes_objects
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
 from grove.operator.caches.devices import Devices
@@ -33,6 +35,8 @@ class ClusterView:
         self._nodes, self._pods, self._devices = nodes, pods, devices
         self._read: dict[str, Node] = {}
         self._use: dict[str, _Use] = {}
+        self._leaving: Counter[str] = Counter()
+        """How many terminating pods each node has."""
         self._unbound: dict[tuple[str, str], ClusterPod] = {}
         self._undecided: dict[str, ClusterPod] = {}
         self._changed_gangs: set[tuple[str, str]] = set()
@@ -42,7 +46,7 @@ class ClusterView:
         for pod in pods:
             self._count(None, pod)
         self._device_use = DeviceUse(devices, pods, self._add, self._forget_node, self._notify)
-        nodes.require()
+        nodes.require((HOSTNAME,))
         nodes.subscribe_names(self._on_node)
         nodes.subscribe(self._notify, part=lambda _: None)  # also when a list has no nodes
         pods.subscribe(self._on_pod)
@@ -151,6 +155,21 @@ class ClusterView:
         found, shape = self.node(node), pod.profile.shape
         return found is not None and shape is not None and may_run(shape, found, self._nodes.keys)
 
+    def has_leaving_pods(self, node: str) -> bool:
+        """Whether pods on a node are terminating."""
+        return node in self._leaving
+
+    def has_room(self, name: str, requests: Amounts) -> bool:
+        """Whether a node has room for a pod with these requests."""
+        if (node := self.node(name)) is None:
+            return False
+        used = self._use.get(name, {}).values()
+        return all(
+            node.allocatable.get(resource, 0) - sum(each.get(resource, 0) for each in used) >= amount
+            for resource, amount in requests.items()
+            if amount
+        )
+
     def _on_node(self, name: str) -> None:
         before = self._read.get(name)
         self._forget_node(name)
@@ -181,6 +200,9 @@ class ClusterView:
         if old is not None:
             self._unbound.pop((old.namespace, old.name), None)
             self._undecided.pop(old.uid, None)
+        for pod, sign in ((old, -1), (new, 1)):
+            if pod is not None and pod.node and pod.profile.terminating:
+                self._count_leaving(pod.node, sign)
         if new is not None and new.is_undecided:
             self._undecided[new.uid] = new
         if new is not None and new.is_unbound_foreign:
@@ -189,6 +211,11 @@ class ClusterView:
             for pod, sign in ((old, -1), (new, 1)):
                 if pod is not None and pod.used_node:
                     self._add(pod.used_node, pod.profile.priority, pod.profile.requests, sign)
+
+    def _count_leaving(self, node: str, sign: int) -> None:
+        self._leaving[node] += sign
+        if not self._leaving[node]:
+            del self._leaving[node]
 
     def _add(self, node: str, priority: int, requests: Amounts, sign: int) -> None:
         """Add requests to the use of a node, or subtract them. What is not used is not listed."""

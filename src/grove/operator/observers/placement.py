@@ -15,6 +15,7 @@ from grove.api.configuration.default_scheduler import PlacementSettings
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.types.kubernetes_objects import PriorityClass
 from grove.api.types.pod import Pod
+from grove.operator.caches.cluster_pods import ClusterPod
 from grove.operator.keys import ReplicaKey
 from grove.operator.metrics.unmet_demand import UnmetDemand
 from grove.operator.observers.cluster_view import ClusterView
@@ -125,7 +126,15 @@ class PlacementState:
             return GangState(demand)
         if isinstance(state.decision, Assignment) and state.decision.failed:
             return after_failure(state, demand, self._clock())
-        return replace(state, demand=demand, decision=None, fits_if_empty=True, backlog=None, stuck_since=0.0)
+        return replace(
+            state,
+            demand=demand,
+            decision=None,
+            fits_if_empty=True,
+            backlog=None,
+            stuck_since=0.0,
+            half_bound=False,
+        )
 
     def reserved(self) -> dict[str, Counter[str]]:
         """What is reserved for gangs whose pods are not bound yet, by node; held nodes count as well."""
@@ -214,11 +223,9 @@ class PlacementState:
             requests={pod.name: pod.profile.requests for pod in found if not pod.node},
             nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
             bound=frozenset(pod.name for pod in found if pod.node),
-            stuck=any(
-                pod.profile.unschedulable
-                and not pod.node
-                and not pod.nominated_node
-                and not pod.profile.gated
+            stuck=any(map(self._is_stuck, found)),
+            victims_leave=any(
+                not pod.node and not pod.profile.gated and view.has_leaving_pods(pod.nominated_node)
                 for pod in found
             ),
             in_flight=self._in_flight(state, {pod.uid for pod in found}),
@@ -226,6 +233,14 @@ class PlacementState:
             may_preempt=not any(each is not None and each.preemption_policy == "Never" for each in classes),
             has_quota=self._has_quota(demand.gang.namespace),
         )
+
+    def _is_stuck(self, pod: ClusterPod) -> bool:
+        """Whether the scheduler has found no node for a released pod. If it has nominated the pod to a node,
+        it binds the pod as soon as there is room."""
+        if pod.node or pod.profile.gated or not pod.profile.unschedulable:
+            return False
+        node, view = pod.nominated_node, self._view
+        return not (node and (view.has_leaving_pods(node) or view.has_room(node, pod.profile.requests)))
 
     def _in_flight(self, state: GangState, own: Collection[str]) -> frozenset[str]:
         """The pods that the scheduler may be about to bind to the nodes of a nominated gang."""

@@ -93,6 +93,10 @@ class GangPlacement(Struct, frozen=True):
         """The labels of nodes that the clique's pods must have, and should have."""
         return self.assignment.node_labels(clique) if self.assignment is not None else NO_NODE_LABELS
 
+    def node_labels_of_pod(self, slot: PodSlot) -> NodeLabels:
+        """The same for a pod that is released."""
+        return self.assignment.node_labels_of_pod(slot) if self.assignment is not None else NO_NODE_LABELS
+
     def annotated(self, gang: Body) -> Body:
         """The gang with its pins as an annotation."""
         if self.assignment is None:

@@ -279,15 +279,15 @@ class GangPlanner:
     def _gate_removals(self, gang: Gang, placement: GangPlacement, deletes: DeletesByClique) -> list[Patch]:
         gate_removals: list[Patch] = []
         for clique in gang.cliques:
-            node_labels = placement.node_labels(clique.name)
             for member in self._cliques[clique.name].membership.members:
-                if member.pod is None or placement.gated(PodSlot(clique.name, member.index)):
+                slot = PodSlot(clique.name, member.index)
+                if member.pod is None or placement.gated(slot):
                     continue
                 if self._gates_hold_group or not self._is_above_minimum(clique, member):
                     template, after = clique.template.spec.pod_spec, _ids(deletes[clique.name], member.index)
                     gate_removals += (
                         replace(patch, after=after)
-                        for patch in remove_gates([member.pod], template, node_labels)
+                        for patch in remove_gates([member.pod], template, placement.node_labels_of_pod(slot))
                     )
         return gate_removals
 

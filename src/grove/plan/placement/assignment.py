@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.naming import annotations as keys
+from grove.api.naming.well_known import HOSTNAME
 
 Pins = Mapping[str, str]
 """A node selector: the label of a required level, and those of the levels above it."""
@@ -59,6 +61,9 @@ class Assignment(Struct, frozen=True):
     """Whether nominated pods may be scheduled now."""
     preempts: bool = False
     """Whether its nodes are free only once the scheduler has preempted pods of a lower priority."""
+    hosts: Mapping[PodSlot, str] = {}
+    """Of a released gang that starts: the hostnames of nodes on which pods must be preempted. The scheduler
+    would otherwise choose its victims on any node, also on those that are meant for other pods."""
     failed: bool = False
     """Whether the gang cannot be completed: all of its pods are deleted, and it starts over."""
     near: Mapping[str, Pins] = {}
@@ -74,6 +79,11 @@ class Assignment(Struct, frozen=True):
     def node_labels(self, clique: str) -> NodeLabels:
         """The labels of the nodes that the pods of a clique go to."""
         return NodeLabels(self.pins.get(clique, {}), self.near.get(clique, {}))
+
+    def node_labels_of_pod(self, slot: PodSlot) -> NodeLabels:
+        """The labels of the node that a released pod goes to."""
+        labels, host = self.node_labels(slot.clique), self.hosts.get(slot)
+        return replace(labels, required={**labels.required, HOSTNAME: host}) if host else labels
 
     @property
     def gated(self) -> bool:

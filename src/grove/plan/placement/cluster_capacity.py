@@ -4,7 +4,7 @@ pods are not bound yet. Only the pass over the placement key reads and changes i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -78,10 +78,18 @@ class ClusterCapacity:
         """A node that has no room for what is reserved for a gang, or that is cordoned or not ready; empty if
         there is none. Pods of a priority below `preempts_below` are not counted. `if_vacated`: only the
         reservations of other gangs are in its way."""
+        return next(self._over_committed(gang, preempts_below, if_vacated), "")
+
+    def occupied(self, gang: GangName) -> frozenset[str]:
+        """The nodes that have no room yet for what is reserved for a gang."""
+        return frozenset(self._over_committed(gang, None, False))
+
+    def _over_committed(self, gang: GangName, preempts_below: int | None, if_vacated: bool) -> Iterator[str]:
         for name in self._by_gang.get(gang, ()):
             observed = self._nodes.get(name)
             if observed is None or observed.node is None or not _is_usable(observed.node):
-                return name
+                yield name
+                continue
             use, free = self._use(name), dict(observed.node.allocatable)
             staying = (
                 taken
@@ -92,8 +100,7 @@ class ClusterCapacity:
                 for resource, amount in taken.items():
                     free[resource] = free.get(resource, 0) - amount
             if any(free[resource] < 0 for resource in self._by_node[name][gang]):
-                return name
-        return ""
+                yield name
 
     def can_hold(self, gang: GangName) -> bool:
         """Whether the nodes that are reserved for a gang could be used by it once they are empty."""

@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from grove import timing
-from grove.plan.placement.assignment import Assignment, GangName, Waiting
+from grove.api.naming.well_known import HOSTNAME
+from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
+from grove.plan.placement.completion import completed, completion_limit
 from grove.plan.placement.decision import Circumstances, decide, reservations
 from grove.plan.placement.demand import Demand
 from grove.plan.placement.hold import grant_holds, keep_hold
@@ -140,7 +142,7 @@ def _next_state(
         case Assignment(nominated=True, released=False):
             return _nominated(capacity, gang, changes, others_wait, now)
         case Assignment():
-            return _released(state, gang.stuck, now)
+            return completed(gang, now)
         case Waiting() if state.hold is None and not _is_decided_again(state, changes, now):
             return state
         case _:
@@ -164,7 +166,7 @@ def _decided(
         return replace(
             state, decision=found.decision, since=since if found.decision.gated else 0.0, backlog=None
         )
-    if _is_incomplete(state.demand) and now >= since + timing.INCOMPLETE_GANG_LIMIT:
+    if _is_incomplete(state.demand, changes) and now >= since + timing.HALF_BOUND_LIMIT:
         failed = Assignment(attempt=state.demand.attempt, pins=state.demand.pinned, failed=True)
         return replace(state, decision=failed, since=0.0, backlog=None)
     if _is_released_unplaced(state.demand, changes, since, now):
@@ -244,7 +246,8 @@ def _nominated(
     if not (remaining(backlog, gang.in_flight) and not expired) and not _in_the_way(gang, changes.gangs):
         # What is undecided after so long was not in flight: the scheduler counts the nominations when it
         # considers these pods.
-        return replace(state, decision=replace(assignment, released=True), since=0.0, backlog=None)
+        released = replace(assignment, released=True, hosts=_hosts(capacity, gang))
+        return replace(state, decision=released, since=0.0, backlog=None)
     return _decided(capacity, gang, changes, others_wait, now) if expired else replace(state, backlog=backlog)
 
 
@@ -262,35 +265,33 @@ def _in_the_way(gang: ObservedGang, others: Iterable[ObservedGang]) -> bool:
     )
 
 
-def _released(state: GangState, stuck: bool, now: float) -> GangState:
-    """A gang whose pods the scheduler may bind. It fails if it cannot be completed: it never runs in part,
-    unless it waits for nodes that an autoscaler adds."""
-    assignment = state.decision
+def _hosts(capacity: ClusterCapacity, gang: ObservedGang) -> dict[PodSlot, str]:
+    """The hostnames of the nodes on which pods must be preempted for a gang that is about to start."""
+    assignment, demand = gang.state.decision, gang.state.demand
     assert isinstance(assignment, Assignment)
-    if not stuck or state.demand.was_scheduled or assignment.in_part:
-        return replace(state, stuck_since=0.0) if state.stuck_since else state
-    if not state.stuck_since:
-        return replace(state, stuck_since=now)
-    if now < state.stuck_since + timing.INCOMPLETE_GANG_LIMIT or assignment.failed:
-        return state
-    return replace(state, decision=replace(assignment, failed=True))
+    if not assignment.preempts or demand.was_scheduled:
+        return {}
+    index, occupied = capacity.index(demand.levels), capacity.occupied(demand.gang)
+    hostnames = {name: index.node(index.ids[name]).labels.get(HOSTNAME, "") for name in occupied}
+    return {slot: host for slot, node in assignment.nodes.items() if (host := hostnames.get(node))}
 
 
 def after_failure(state: GangState, demand: Demand, now: float) -> GangState:
-    """The state of a gang that starts over: the domain of the failed attempt is excluded for a while."""
+    """The state of a gang that starts over: the domain of the failed attempt, or the cluster if the gang may
+    use any node, is excluded for a while."""
     assert isinstance(state.decision, Assignment)
     first, longest = timing.FAILED_DOMAIN_BACKOFF
     pause = min(longest, first * 2 ** min(state.failures, timing.FAILED_DOMAIN_DOUBLINGS))
-    domain = state.decision.domain
     failed = {each: until for each, until in state.failed.items() if until > now}
-    if domain:
-        failed[domain] = now + pause
+    failed[state.decision.domain] = now + pause
     return GangState(demand, failed=failed, failures=state.failures + 1)
 
 
-def _is_incomplete(demand: Demand) -> bool:
-    """Whether a gang that has never run as a whole has bound pods: it must not stay so."""
-    return demand.constrained and not demand.was_scheduled and any(pod.node for pod in demand.pods)
+def _is_incomplete(demand: Demand, changes: ClusterChanges) -> bool:
+    """Whether a gang that has never run as a whole has bound pods: it must not stay so, unless it may have
+    been released in part."""
+    never_in_part = demand.constrained or changes.visible_after is None
+    return never_in_part and not demand.was_scheduled and any(pod.node for pod in demand.pods)
 
 
 def _is_decided_again(state: GangState, changes: ClusterChanges, now: float) -> bool:
@@ -301,8 +302,8 @@ def _is_decided_again(state: GangState, changes: ClusterChanges, now: float) -> 
     times += state.failed.values()
     if changes.visible_after is not None:
         times.append(state.since + changes.visible_after)
-    if _is_incomplete(state.demand):
-        times.append(state.since + timing.INCOMPLETE_GANG_LIMIT)
+    if _is_incomplete(state.demand, changes):
+        times.append(state.since + timing.HALF_BOUND_LIMIT)
     return changes.freed or bool(state.retry_at) or any(state.decided_at < at <= now for at in times)
 
 
@@ -315,10 +316,10 @@ def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> 
     for state in states:
         if state.backlog is not None:
             yield state.backlog.since + timing.NOMINATION_LIMIT
-        if state.stuck_since and not (isinstance(state.decision, Assignment) and state.decision.failed):
-            yield max(now, state.stuck_since + timing.INCOMPLETE_GANG_LIMIT)
-        if state.waits and _is_incomplete(state.demand):
-            yield max(now, state.since + timing.INCOMPLETE_GANG_LIMIT)
+        if (limit := completion_limit(state)) is not None:
+            yield max(now, limit)
+        if state.waits and _is_incomplete(state.demand, changes):
+            yield max(now, state.since + timing.HALF_BOUND_LIMIT)
         yield from (until for until in state.failed.values() if state.waits and until > now)
         if state.waits and state.retry_at:
             yield max(now, state.retry_at)

@@ -141,7 +141,9 @@ class ClusterIndex:
         return path[: level + 1] if path[level] else None
 
     def view_without(self, priority: int | None, vacated: Collection[str] = ()) -> View:
-        """A view in which pods of lower priorities are gone, and all pods of some nodes."""
+        """A view in which pods of lower priorities are gone, and all pods of some nodes. Where other gangs
+        have reservations, no pod is preempted: until it has left, another nomination there would keep the
+        pods of these gangs out."""
         view = View()
         for i, node in enumerate(self.nodes):
             view.append()
@@ -151,7 +153,7 @@ class ClusterIndex:
             kept = [
                 amounts
                 for each, amounts in use.by_priority.items()
-                if (priority is None or each >= priority) and node.name not in vacated
+                if (priority is None or each >= priority or use.reserved) and node.name not in vacated
             ]
             self._fill(view, i, node, (*kept, use.reserved))
             view.count(i, self.domains_of[i], node.ready, 1)
