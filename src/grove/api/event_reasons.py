@@ -43,6 +43,7 @@ class EventReason(StrEnum):
     SCHEDULER_SYNC_FAILED = "SchedulerSyncFailed"
     KAI_MAPPING_FAILED = "KAIBackendMappingFailed"
     VOLCANO_UNAVAILABLE = "VolcanoCapabilityUnavailable"
+    RELEASED_IN_PART = "ReleasedInPart"
     POD_LIMIT_EXCEEDED = "PodLimitExceeded"
     COMPUTE_DOMAIN_CREATED = "ComputeDomainCreated"
     COMPUTE_DOMAIN_FAILED = "ComputeDomainFailed"

@@ -24,6 +24,7 @@ from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.replica_domains import domain_errors
+from grove.plan.gang.placement_status import placement_events
 from grove.plan.gang.planner import GangPlanner
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members.lost_pods import restore_labels
@@ -109,7 +110,12 @@ def _plan_existing(
             gang_planner.placements.placed,
             now,
         ),
-        events=(*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
+        events=(
+            *writes.events,
+            *termination.events,
+            *gang_planner.scheduler_objects.events(layout.gangs),
+            *placement_events(snapshot),
+        ),
         errors=(
             *dependencies.errors(layout.cliques),
             *claims.errors,

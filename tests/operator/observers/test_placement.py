@@ -20,7 +20,7 @@ from grove.operator.keys import ReplicaKey
 from grove.operator.observers.cluster_view import ClusterView
 from grove.operator.observers.placement import PlacementState
 from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
-from grove.plan.placement.demand import Demand
+from grove.plan.placement.demand import Demand, WantedPod
 from grove.plan.placement.round import run_round
 from grove.plan.placement.state import GangState, RoundResult
 from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, pod
@@ -146,3 +146,26 @@ def test_victim_that_has_left_is_not_waited_for() -> None:
     assert view.has_leaving_pods("h0")
     pods.apply_event("DELETED", victim)
     assert not view.has_leaving_pods("h0")
+
+
+def test_successor_keeps_its_room_between_two_watches() -> None:
+    old = pod("old", node="h0", cpu="1", labels=OURS)
+    pods = listed(old)
+    placement = state(listed_nodes(node("h0", cpu="1500m", pods="110")), pods)
+    successor = WantedPod(PodSlot("a", 0), predecessor="h0", predecessor_name="old")
+    wanted = replace(demand("a", 1, existing={0: successor}), gang=GangName("n", "gang"), levels=("zone",))
+
+    def predecessor() -> str:
+        changes = placement.changes()
+        assert changes is not None
+        return changes.gangs[0].state.demand.pods[0].predecessor
+
+    placement.update(KEY, [wanted])
+    assert predecessor() == "h0"
+    gone = (replace(successor, predecessor="", predecessor_name=""),)
+    placement.update(KEY, [replace(wanted, pods=gone)])
+    assert predecessor() == "h0", "gone in the watch of our pods only"
+    pods.apply_event("DELETED", old)
+    assert predecessor() == ""
+    placement.update(KEY, [wanted])
+    assert predecessor() == "", "gone in the watch of all pods only"

@@ -146,6 +146,26 @@ def test_pod_without_a_node_stays_gated() -> None:
     }
 
 
+def test_gang_released_in_part_has_an_event() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, Waiting("no place")))
+    assert not planned(sim, Waiting("no place")).events
+    plan = planned(sim, Assignment(nodes={A: "", B: ""}, in_part=True))
+    assert [(event.regarding.name, event.reason) for event in plan.events] == [("wl-0", "ReleasedInPart")]
+
+
+def test_successor_names_its_predecessor() -> None:
+    sim = Simulator(a_set("a:2"))
+    sim.scheduler = Kube(placement=DefaultSchedulerConfig().placement_settings)
+    sim.execute(planned(sim, Assignment(nodes={A: "n1", PodSlot("wl-0-a", 1): "n2"})))
+    actors.run_all(sim)
+    leaving = min(sim.pods("wl-0-a"))
+    actors.delete(sim, leaving)
+    (demand,) = planned(sim).placement_demands
+    found = [(pod.predecessor, pod.predecessor_name) for pod in demand.pods]
+    assert sorted(found) == [("", ""), (sim.api.get("Pod", leaving)["spec"]["nodeName"], leaving)]
+
+
 def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, RACK_1))

@@ -23,6 +23,7 @@ from grove.plan.placement.assignment import Assignment, GangName, Placements, Po
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.decision import reservations
 from grove.plan.placement.demand import Demand, pod_name
+from grove.plan.placement.predecessors import with_present_predecessors
 from grove.plan.placement.round import after_failure
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 from grove.topology.placement.model import Amounts
@@ -110,6 +111,7 @@ class PlacementState:
 
     def _update(self, gang: GangName, demand: Demand) -> bool:
         state = self._states.get(gang)
+        demand = self._with_present_predecessors(demand, state.demand if state is not None else None)
         if state is not None and state.demand == demand:
             return state.decision is None
         self._gone.discard(gang)
@@ -209,8 +211,16 @@ class PlacementState:
             scheduler=self._scheduler(),
         )
 
+    def _with_present_predecessors(self, demand: Demand, before: Demand | None = None) -> Demand:
+        def node_of(name: str) -> str:
+            found = self._view.pod(demand.gang.namespace, name)
+            return found.node if found is not None else ""
+
+        return with_present_predecessors(demand, before, node_of)
+
     def _observed(self, state: GangState) -> ObservedGang:
-        demand, view = state.demand, self._view
+        demand, view = self._with_present_predecessors(state.demand), self._view
+        state = replace(state, demand=demand) if demand is not state.demand else state
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
         found = [

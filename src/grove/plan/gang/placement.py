@@ -55,7 +55,7 @@ GangBodies = Callable[[int], Body]
 """The desired PodGang with the constraint of the set (0), or with one of its fallbacks (1, ...)."""
 
 
-_IN_PART = "there is no place for all of its pods; they may start one by one, so that autoscalers see them"
+IN_PART = "there is no place for all of its pods; they may start one by one, so that autoscalers see them"
 
 
 class GangPlacement(Struct, frozen=True):
@@ -187,7 +187,7 @@ class PlacementPlanner:
         decision = placements.decisions.get(gang.name)
         if isinstance(decision, Waiting):
             return GangPlacement(applies=True, message=decision.message, decision=decision)
-        message = _IN_PART if decision is not None and decision.in_part else ""
+        message = IN_PART if decision is not None and decision.in_part else ""
         return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
 
     def _demand(self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend) -> Demand:
@@ -297,18 +297,19 @@ def _pods(clique: CliqueState) -> Iterator[WantedPod]:
     # If all pods are replaced at once, the gang starts over: it may go elsewhere.
     starts_over = all(member.pod is None for member in members)
     leaving = {
-        pod_state.index_of(pod): pod.spec.node_name
+        pod_state.index_of(pod): (pod.spec.node_name, pod.metadata.name)
         for pod in clique.pods
         if not starts_over and pod.metadata.name not in named and not pod_state.ended(pod)
     }
     for member in members:
         pod, slot = member.pod, PodSlot(clique.wanted.name, member.index)
-        predecessor = leaving.get(member.index, "")
+        predecessor = leaving.get(member.index, ("", ""))
+        if not predecessor[0] or (pod is not None and pod.spec.node_name):
+            predecessor = "", ""
         if pod is None:
-            yield WantedPod(slot, predecessor=predecessor)
+            yield WantedPod(slot, "", "", True, *predecessor)
         else:
-            node, gated = pod.spec.node_name, pod_state.gated(pod)
-            yield WantedPod(slot, pod.metadata.name, node, gated, "" if node else predecessor)
+            yield WantedPod(slot, pod.metadata.name, pod.spec.node_name, pod_state.gated(pod), *predecessor)
 
 
 def _placement_request(gang: Gang, body: Body) -> PlacementRequest:

@@ -1,18 +1,30 @@
-"""Adds to the statuses of PodGangs where their gangs are, for those that the operator places.
+"""Reports on the gangs that the operator places: where they are, in the statuses of PodGangs, and events.
 
 The placement is written with the condition `Scheduled`, and from then on whenever it changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from grove.api.conditions import ConditionType
+from grove.api.event_reasons import EventReason
 from grove.api.types.podgang import PodGang, PodGangStatus
 from grove.plan.conditions import is_true
-from grove.plan.placement.assignment import recorded
+from grove.plan.gang.placement import IN_PART
+from grove.plan.model import PlannedEvent
+from grove.plan.placement.assignment import recorded, released_in_part
 from grove.plan.placement.status import with_placement, without_placement
 from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import reference
+
+
+def placement_events(snapshot: Snapshot) -> Iterator[PlannedEvent]:
+    """Gangs whose pods may start one by one."""
+    for name in sorted(released_in_part(snapshot.placements)):
+        if (found := snapshot.gangs.get(name)) is not None:
+            note = f"{IN_PART[0].upper()}{IN_PART[1:]}"
+            yield PlannedEvent(reference(found), EventReason.RELEASED_IN_PART, note)
 
 
 class PlacementStatus:

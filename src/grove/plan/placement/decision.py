@@ -115,12 +115,17 @@ def _nodes(demand: Demand, answer: Placed) -> dict[PodSlot, str]:
 
 
 def _solve(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances) -> tuple[Answer, bool]:
-    """The answer of the solver, and whether pods of a lower priority must leave first. A gang stays in the
-    domains that it is pinned to as long as it fits there, or if a pod may be there."""
-    problem = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
+    """The answer of the solver, and whether pods of a lower priority must leave first. A unit stays in the
+    domain that it is pinned to as long as it fits there, or if a pod may be there. A gang all of whose pods
+    were deleted may go elsewhere."""
+    starts_over = not any(pod.name for pod in demand.pods)
+    kept = kept_pins(unit, demand)
+    pins = kept if starts_over else demand.pinned
+    former = _pinned_domain(index, unit, demand.pinned) if starts_over else None
+    problem = Problem(pinned_unit(unit, pins), excluded=given.excluded, further=demand.further, former=former)
     first = answer = solve(index, problem, given.work)
-    if isinstance(answer, NoFit) and demand.pinned and demand.movable:
-        problem = replace(problem, gang=unit)
+    if isinstance(answer, NoFit) and kept != pins:
+        problem = replace(problem, gang=pinned_unit(unit, kept))
         first = answer = solve(index, problem, given.work)
     if isinstance(answer, NoFit) and given.may_preempt:
         answer = solve(index, replace(problem, preempt_below=given.priority), given.work)
@@ -209,6 +214,37 @@ def pinned_unit(unit: Unit, pins: Mapping[str, Pins]) -> Unit:
         pinned = {known: pinned_shape(shape, selector) for known, shape in shapes.items()}
         pods = tuple(replace(pod, shape=pinned[id(pod.shape)]) for pod in pods)
     return replace(unit, pods=pods, parts=tuple(pinned_unit(part, pins) for part in unit.parts))
+
+
+def kept_pins(unit: Unit, demand: Demand) -> dict[str, Pins]:
+    """The pins without those of units none of whose pods was released: they may go to other domains."""
+    released = {pod_name(pod.slot) for pod in demand.pods if not pod.gated}
+    with_released = {
+        part.name
+        for part in walk(demand.unit)
+        if any(pod.name in released for each in walk(part) for pod in each.pods)
+    }
+    kept: dict[str, Pins] = {}
+
+    def keep(part: Unit, levels: tuple[str, ...]) -> None:
+        if part.name in with_released and part.required in demand.levels:
+            levels = max(levels, demand.levels[: demand.levels.index(part.required) + 1], key=len)
+        recorded = demand.pinned.get(part.name, {})
+        if pins := {key: value for key, value in recorded.items() if key in levels}:
+            kept[part.name] = pins
+        for each in part.parts:
+            keep(each, levels)
+
+    keep(unit, ())
+    return kept
+
+
+def _pinned_domain(index: ClusterIndex, unit: Unit, pins: Mapping[str, Pins]) -> Domain | None:
+    """The domain that a gang as a whole is pinned to."""
+    if unit.required not in index.levels or not pins:
+        return None
+    of_clique = next(iter(pins.values()))
+    return tuple(of_clique.get(key, "") for key in index.levels[: index.levels.index(unit.required) + 1])
 
 
 def _reservations(unit: Unit, nodes: Mapping[PodSlot, str]) -> dict[str, Amounts]:

@@ -31,6 +31,8 @@ class WantedPod(Struct, frozen=True, gc=False):
     """Whether it has our scheduling gate, or does not exist yet."""
     predecessor: str = ""
     """The node of the pod that it replaces, as long as that pod exists: the successor may have its room."""
+    predecessor_name: str = ""
+    """The name of that pod."""
 
 
 class WantedClique(Struct, frozen=True):

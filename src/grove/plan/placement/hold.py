@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from grove import timing
 from grove.plan.placement.assignment import Assignment, GangName, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.decision import asked_unit, pinned_unit, reservations
+from grove.plan.placement.decision import asked_unit, kept_pins, pinned_unit, reservations
 from grove.plan.placement.demand import Demand, pod_name, walk
 from grove.plan.placement.state import ClusterChanges, GangState, Hold, ObservedGang
 from grove.topology.placement.answers import Placed
@@ -96,7 +96,7 @@ def find_hold(
     """A hold for a gang; None if no domain could hold it, or none besides those that are `taken`."""
     index = capacity.index(demand.levels)
     unit = asked_unit(index, demand, requests)
-    problem = Problem(unit if demand.movable else pinned_unit(unit, demand.pinned))
+    problem = Problem(pinned_unit(unit, kept_pins(unit, demand)))
     candidates = (each for each in _closest_domains(index, unit) if each not in taken)
     for domain, _ in zip(candidates, range(timing.HOLD_DOMAINS), strict=False):
         found = _place(index, replace(problem, within=domain), _vacatable(index, unit, domain))
