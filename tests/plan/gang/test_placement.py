@@ -177,7 +177,7 @@ def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
     (demand,) = plan.placement_demands
     assert [(pod.slot, pod.name != "") for pod in demand.pods] == [(A, False), (B, True)]
     assert demand.pinned == RACK_1.pins
-    assert not demand.movable
+    assert [pod.gated for pod in demand.pods] == [True, False]
     sim.execute(planned(sim, RACK_1))
     (successor,) = sim.pods("wl-0-a")
     assert successor != lost
@@ -200,7 +200,7 @@ def test_failed_gang_is_replaced_whole_and_asks_again() -> None:
     assert writes(plan).count("delete Pod") == 2
     assert writes(plan).count("create Pod") == 0
     (demand,) = plan.placement_demands
-    assert demand.movable
+    assert all(pod.gated for pod in demand.pods), "it may go elsewhere"
     sim.execute(plan)
     sim.execute(planned(sim, RACK_1))
     assert not before & set(sim.pods())

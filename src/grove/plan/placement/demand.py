@@ -89,11 +89,6 @@ class Demand(Struct, frozen=True):
         return next((self.by(each) for each in self.fallbacks if each.attempt == attempt), self)
 
     @property
-    def movable(self) -> bool:
-        """Whether it may go to another domain than the one it is pinned to: no pod can be there yet."""
-        return all(pod.gated for pod in self.pods)
-
-    @property
     def label_keys(self) -> frozenset[str]:
         """The labels of nodes that a decision reads."""
         shapes = {id(pod.shape): pod.shape for unit in walk(self.unit) for pod in unit.pods}
