@@ -137,6 +137,21 @@ def test_pod_that_preempts_is_pinned_to_its_host() -> None:
     assert "nodeSelector" not in specs["wl-0-b"]
 
 
+def test_pods_that_preempt_are_released_first() -> None:
+    sim = a_simulator()
+    nominated = replace(RACK_1, nominated=True)
+    sim.execute(planned(sim, nominated))
+    first = replace(nominated, released=True, hosts={A: "h1"}, preempting=True)
+    sim.execute(planned(sim, first))
+    assert {name: bool(gates(spec)) for name, spec in pod_specs(sim).items()} == {
+        "wl-0-a": False,
+        "wl-0-b": True,
+    }
+    assert planned(sim, first).intents == (), "the other one stays nominated"
+    sim.execute(planned(sim, replace(first, preempting=False)))
+    assert not any(map(gates, pod_specs(sim).values()))
+
+
 def test_pod_without_a_node_stays_gated() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, replace(RACK_1, nodes={A: "n1"})))

@@ -9,7 +9,7 @@ from grove import timing
 from grove.plan.placement.assignment import Assignment, PodSlot
 from grove.plan.placement.completion import completed, completion_limit
 from grove.plan.placement.state import GangState, ObservedGang
-from tests.plan.placement.gangs import demand
+from tests.plan.placement.gangs import demand, gated
 
 NOW = 1000.0
 RELEASED = Assignment(nodes={PodSlot("a", 0): "h0", PodSlot("a", 1): "h1"}, nominated=True, released=True)
@@ -53,6 +53,21 @@ def test_gang_pinned_to_hosts_starts_over_soon() -> None:
     gang = Released(replace(RELEASED, hosts={PodSlot("a", 0): "h0"}))
     assert not gang.at(0, stuck=True)
     assert gang.at(timing.HALF_BOUND_LIMIT, stuck=True)
+
+
+def test_other_pods_follow_those_that_preempt() -> None:
+    first, second = PodSlot("a", 0), PodSlot("a", 1)
+    gang = Released(replace(RELEASED, hosts={first: "h0"}, preempting=True))
+    gang.state = replace(gang.state, demand=gated(gang.state.demand))
+
+    def released() -> list[bool]:
+        assert isinstance(gang.state.decision, Assignment)
+        return [gang.state.decision.releases(slot) for slot in (first, second)]
+
+    gang.at(0)
+    assert released() == [True, False]
+    gang.at(1, bound="a-0")
+    assert released() == [True, True]
 
 
 def test_first_bound_pod_starts_the_time() -> None:

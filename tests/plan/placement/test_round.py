@@ -422,7 +422,7 @@ def test_only_occupied_nodes_are_pinned() -> None:
     found = decided(
         run_round(capacity, changes({}, ObservedGang(state, nominations=shown, priority=5)), NOW), "a-gang"
     )
-    assert set(found.hosts.values()) == {"r0-h0"}
+    assert (set(found.hosts.values()), found.preempting) == ({"r0-h0"}, True)
 
 
 def test_replacement_in_a_running_gang_is_not_pinned_to_a_host() -> None:

@@ -87,7 +87,7 @@ class GangPlacement(Struct, frozen=True):
         """Whether a pod must not be scheduled yet."""
         if self.waits_for_base or not self.applies:
             return self.waits_for_base
-        return self.assignment is None or self.assignment.gated or slot not in self.assignment.nodes
+        return self.assignment is None or not self.assignment.releases(slot)
 
     def node_labels(self, clique: str) -> NodeLabels:
         """The labels of nodes that the clique's pods must have, and should have."""

@@ -64,6 +64,9 @@ class Assignment(Struct, frozen=True):
     hosts: Mapping[PodSlot, str] = {}
     """Of a released gang that starts: the hostnames of nodes on which pods must be preempted. The scheduler
     would otherwise choose its victims on any node, also on those that are meant for other pods."""
+    preempting: bool = False
+    """Whether of a released gang only these pods are released yet. The others follow once they are bound, so
+    that they do not hold their nodes while victims leave."""
     failed: bool = False
     """Whether the gang cannot be completed: all of its pods are deleted, and it starts over."""
     near: Mapping[str, Pins] = {}
@@ -89,6 +92,12 @@ class Assignment(Struct, frozen=True):
     def gated(self) -> bool:
         """Whether its pods wait for their release."""
         return self.nominated and not self.released
+
+    def releases(self, slot: PodSlot) -> bool:
+        """Whether a pod may be scheduled now."""
+        if self.gated or (self.preempting and slot not in self.hosts):
+            return False
+        return slot in self.nodes
 
 
 class Waiting(Struct, frozen=True):

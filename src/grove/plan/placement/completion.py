@@ -21,11 +21,20 @@ def completed(gang: ObservedGang, now: float) -> GangState:
     assert isinstance(assignment, Assignment)
     if state.demand.was_scheduled or assignment.in_part:
         return replace(state, stuck_since=0.0) if state.stuck_since else state
-    state = _timed(state, gang, now)
+    assignment = _with_all_released(gang, assignment)
+    state = replace(_timed(state, gang, now), decision=assignment)
     limit = completion_limit(state)
     if not gang.stuck or limit is None or now < limit:
         return state
     return replace(state, decision=replace(assignment, failed=True))
+
+
+def _with_all_released(gang: ObservedGang, assignment: Assignment) -> Assignment:
+    """The assignment with all pods released, if those for which others are preempted are bound."""
+    unbound = {pod.slot for pod in gang.state.demand.unbound if pod.name not in gang.bound}
+    if not assignment.preempting or not unbound.isdisjoint(assignment.hosts):
+        return assignment
+    return replace(assignment, preempting=False)
 
 
 def completion_limit(state: GangState) -> float | None:

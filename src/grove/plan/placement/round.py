@@ -246,7 +246,8 @@ def _nominated(
     if not (remaining(backlog, gang.in_flight) and not expired) and not _in_the_way(gang, changes.gangs):
         # What is undecided after so long was not in flight: the scheduler counts the nominations when it
         # considers these pods.
-        released = replace(assignment, released=True, hosts=_hosts(capacity, gang))
+        hosts = _hosts(capacity, gang)
+        released = replace(assignment, released=True, hosts=hosts, preempting=bool(hosts))
         return replace(state, decision=released, since=0.0, backlog=None)
     return _decided(capacity, gang, changes, others_wait, now) if expired else replace(state, backlog=backlog)
 
