@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
 from grove.api.naming import well_known
 from grove.api.types.cluster.scheduling_pod import SchedulingPod
@@ -107,6 +108,12 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     released = GangState(wanted, Assignment(nodes={wanted.pods[0].slot: "a"}))
     placement.record(RoundResult({wanted.gang: released}))
     assert placement.round_delay is not None
+    assert placement.round_delay == timing.PLACEMENT_INTERVAL
+    assert isinstance(released.decision, Assignment)
+    preempting = replace(released, decision=replace(released.decision, preempting=True))
+    placement.record(RoundResult({wanted.gang: preempting}))
+    assert placement.round_delay == 0.0, "its other pods follow at once"
+    placement.record(RoundResult({wanted.gang: released}))
     complete = replace(wanted, was_scheduled=True)
     placement.update(KEY, [complete])
     assert placement.round_delay is None

@@ -286,7 +286,9 @@ class PlacementState:
             self._open.add(gang)
         self._unmet.set(gang, state.demand if isinstance(state.decision, Waiting) else None)
         if isinstance(state.decision, Waiting) or (
-            isinstance(state.decision, Assignment) and not state.decision.gated
+            isinstance(state.decision, Assignment)
+            and not state.decision.gated
+            and not state.decision.preempting
         ):
             self._waiting.add(gang)
         else:
