@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
 from grove.api.naming import well_known
 from grove.api.types.kubernetes_objects import NodeSpec
@@ -104,4 +105,24 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     assert placement.round_delay is not None
     complete = replace(wanted, was_scheduled=True)
     placement.update(KEY, [complete])
+    assert placement.round_delay is None
+
+
+def test_change_is_read_at_once_while_a_gang_is_nominated() -> None:
+    placement = state(listed_nodes(node("a")), listed())
+    wanted = replace(gated(demand("a", 1)), gang=GangName("n", "a-gang"))
+    assert placement.round_delay is None
+    placement.update(KEY, [wanted])
+    assert placement.round_delay == 0.0, "not decided yet"
+    nodes = {wanted.pods[0].slot: "a"}
+    delays = []
+    for decision in (
+        Waiting("full"),
+        Assignment(nodes=nodes, nominated=True),
+        Assignment(nodes=nodes, nominated=True, released=True),
+    ):
+        placement.record(RoundResult({wanted.gang: GangState(wanted, decision)}))
+        delays.append(placement.round_delay)
+    assert delays == [timing.PLACEMENT_INTERVAL, 0.0, timing.PLACEMENT_INTERVAL]
+    placement.update(KEY, [])
     assert placement.round_delay is None

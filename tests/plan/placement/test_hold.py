@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from grove import timing
+from grove.plan.placement import hold
 from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.demand import Demand, WantedPod
 from grove.plan.placement.round import run_round
-from grove.plan.placement.state import GangState, ObservedGang, RoundResult
+from grove.plan.placement.state import GangState, Hold, ObservedGang, RoundResult
 from tests.plan.placement.gangs import BLOCK, RACK, changes, demand, gated, racks, used
 
 NOW = 1000.0
@@ -293,3 +294,47 @@ def test_released_gang_does_not_give_way() -> None:
     cluster.add(demand("b", 1, required=RACK, created="2"), priority=5)
     cluster.round(NOW)
     assert cluster.states["b-gang"].waits
+
+
+def test_searches_for_holds_go_on_in_the_next_round(monkeypatch) -> None:
+    monkeypatch.setattr(timing, "HOLD_SEARCHES", 2)
+    gangs = [demand(name, 1, gpus, required=RACK, created=name) for gpus, name in enumerate("abc", 1)]
+    cluster = Cluster(full(racks(3, 1)), *gangs)
+    cluster.round(NOW)
+    cluster.round(NOW + AFTER)
+    assert [len(cluster.held(f"{name}-gang")) for name in "abc"] == [1, 1, 0]
+    assert cluster.result.next_at == NOW + AFTER
+    cluster.round(NOW + AFTER)
+    assert [len(cluster.held(f"{name}-gang")) for name in "abc"] == [1, 1, 1]
+
+
+def test_all_gangs_search_once_holds_have_ended(monkeypatch) -> None:
+    monkeypatch.setattr(timing, "HOLD_SEARCHES", 1)
+    gangs = [demand(name, 1, gpus, required=RACK, created=name) for gpus, name in enumerate("abcd", 1)]
+    cluster = Cluster(full(racks(2, 1)), *gangs)
+    cluster.round(NOW)
+    end = NOW + AFTER + timing.HOLD_LIMIT
+    for now in (*[NOW + AFTER] * 4, *[end - 1] * 4):
+        cluster.round(now)
+    assert [len(cluster.held(f"{name}-gang")) for name in "abcd"] == [1, 1, 0, 0]
+    assert all(cluster.states[name].hold_from > end for name in ("c-gang", "d-gang"))
+    cluster.round(end)
+    cluster.round(end)
+    assert [len(cluster.held(f"{name}-gang")) for name in "abcd"] == [0, 0, 1, 1]
+
+
+def test_equal_gangs_are_refused_a_hold_by_one_search(monkeypatch) -> None:
+    searched: list[str] = []
+    find = hold.find_hold
+
+    def find_hold(capacity: ClusterCapacity, wanted: Demand, *more: object) -> Hold | None:
+        searched.append(wanted.gang.name)
+        return find(capacity, wanted, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hold, "find_hold", find_hold)
+    gangs = [demand(name, 1, required=RACK, created=name) for name in "abcd"]
+    cluster = Cluster(full(racks(1, 1)), *gangs)
+    cluster.round(NOW)
+    cluster.round(NOW + AFTER)
+    assert searched == ["a-gang", "b-gang"], "b finds none, and c and d ask for the same"
+    assert cluster.states["d-gang"].hold_from == NOW + 2 * AFTER

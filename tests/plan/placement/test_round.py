@@ -10,7 +10,8 @@ from grove.plan.placement import decision
 from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.demand import Fallback, WantedPod
-from grove.plan.placement.round import after_failure, run_round
+from grove.plan.placement.next_state import after_failure
+from grove.plan.placement.round import run_round
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 from grove.topology.placement.answers import GaveUp
 from tests.plan.placement.gangs import (

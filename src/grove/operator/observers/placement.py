@@ -18,11 +18,12 @@ from grove.api.types.pod import Pod
 from grove.operator.keys import ReplicaKey
 from grove.operator.metrics.unmet_demand import UnmetDemand
 from grove.operator.observers.cluster_view import ClusterView
+from grove.operator.observers.in_flight import PodsInFlight
 from grove.plan.placement.assignment import Assignment, GangName, Placements, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.decision import reservations
 from grove.plan.placement.demand import Demand, pod_name
-from grove.plan.placement.round import after_failure
+from grove.plan.placement.next_state import after_failure
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 from grove.topology.placement.model import Amounts
 
@@ -50,8 +51,8 @@ class PlacementState:
         self._open: set[GangName] = set()
         """Gangs for which every change in the cluster matters: they, or some of their pods, wait or are
         nominated."""
-        self._waiting: set[GangName] = set()
-        """Those that were found to fit nowhere."""
+        self._urgent: set[GangName] = set()
+        """Those of them that are not decided on, or are nominated: a change is read at once."""
         self._unmet = UnmetDemand()
         self._owners: dict[GangName, ReplicaKey] = {}
         self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
@@ -159,7 +160,7 @@ class PlacementState:
         as many pods may end at once. None: no gang waits."""
         if not self._open:
             return None
-        return 0.0 if self._open - self._waiting else timing.PLACEMENT_INTERVAL
+        return 0.0 if self._urgent else timing.PLACEMENT_INTERVAL
 
     @property
     def is_large(self) -> bool:
@@ -186,7 +187,8 @@ class PlacementState:
         changed = self._changed | self._open | {GangName(*each) for each in view.take_changed_gangs()}
         states = [self._states[gang] for gang in changed if gang in self._states]
         known = [state for state in states if view.require(state.demand.label_keys)]
-        gangs = [self._observed(state) for state in known]
+        in_flight = PodsInFlight(view.undecided(SCHEDULERS), view.could_go)
+        gangs = [self._observed(state, in_flight) for state in known]
         gone, self._gone = tuple(self._gone), set()
         # Those whose labels are not listed yet are read in a later round.
         self._changed = {state.demand.gang for state in states} - {state.demand.gang for state in known}
@@ -200,7 +202,7 @@ class PlacementState:
             scheduler=self._scheduler(),
         )
 
-    def _observed(self, state: GangState) -> ObservedGang:
+    def _observed(self, state: GangState, in_flight: PodsInFlight | None = None) -> ObservedGang:
         demand, view = state.demand, self._view
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
@@ -221,21 +223,10 @@ class PlacementState:
                 and not pod.profile.gated
                 for pod in found
             ),
-            in_flight=self._in_flight(state, {pod.uid for pod in found}),
+            in_flight=_in_flight(state, in_flight, {pod.uid for pod in found}),
             priority=min((pod.profile.priority for pod in found), default=min(priorities, default=0)),
             may_preempt=not any(each is not None and each.preemption_policy == "Never" for each in classes),
             has_quota=self._has_quota(demand.gang.namespace),
-        )
-
-    def _in_flight(self, state: GangState, own: Collection[str]) -> frozenset[str]:
-        """The pods that the scheduler may be about to bind to the nodes of a nominated gang."""
-        if not isinstance(state.decision, Assignment) or not state.decision.gated:
-            return frozenset()
-        hosts, view = set(state.decision.nodes.values()), self._view
-        return frozenset(
-            pod.uid
-            for pod in view.undecided(SCHEDULERS)
-            if pod.uid not in own and any(view.could_go(pod, host) for host in hosts)
         )
 
     def record(self, result: RoundResult) -> set[ReplicaKey]:
@@ -260,12 +251,10 @@ class PlacementState:
         else:
             self._open.add(gang)
         self._unmet.set(gang, state.demand if isinstance(state.decision, Waiting) else None)
-        if isinstance(state.decision, Waiting) or (
-            isinstance(state.decision, Assignment) and not state.decision.gated
-        ):
-            self._waiting.add(gang)
+        if state.decision is None or (isinstance(state.decision, Assignment) and state.decision.gated):
+            self._urgent.add(gang)
         else:
-            self._waiting.discard(gang)
+            self._urgent.discard(gang)
 
     def _drop(self, gang: GangName, key: ReplicaKey) -> None:
         if self._owners.get(gang) != key:
@@ -273,9 +262,16 @@ class PlacementState:
         del self._states[gang], self._owners[gang]
         self._changed.discard(gang)
         self._open.discard(gang)
-        self._waiting.discard(gang)
+        self._urgent.discard(gang)
         self._unmet.set(gang, None)
         self._gone.add(gang)
+
+
+def _in_flight(state: GangState, pods: PodsInFlight | None, own: Collection[str]) -> frozenset[str]:
+    """The pods that the scheduler may be about to bind to the nodes of a nominated gang."""
+    if pods is None or not isinstance(state.decision, Assignment) or not state.decision.gated:
+        return frozenset()
+    return pods.to(state.decision.nodes.values(), own)
 
 
 def _covers(state: GangState, demand: Demand) -> bool:

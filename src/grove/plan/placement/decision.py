@@ -9,7 +9,7 @@ nodes that the victims leave.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,11 +19,12 @@ from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot,
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.demand import Demand, pinned_shape, pod_name, walk
 from grove.plan.placement.message import waiting_message
-from grove.plan.placement.slack import has_slack
+from grove.plan.placement.slack import PodsInFlight, has_slack
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Amounts, Domain, Problem, Unit
+from grove.topology.placement.refusals import Refusal, Refusals, units_key
 from grove.topology.placement.solve import solve
 
 
@@ -35,8 +36,8 @@ class Circumstances(Struct, frozen=True):
     requests: Mapping[str, Amounts] = {}
     """By the name of an existing pod, its requests as admitted. Pods that do not exist yet are counted by
     their template."""
-    in_flight: Sequence[Amounts] = ()
-    """The requests of pods that the scheduler may bind at any moment."""
+    in_flight: PodsInFlight = PodsInFlight()
+    """The pods of others that the scheduler may bind at any moment."""
     others_wait: bool = False
     """Whether another gang waits for nodes."""
     has_quota: bool = False
@@ -56,28 +57,36 @@ class Decided(Struct, frozen=True):
 
 
 def decide(
-    capacity: ClusterCapacity, demand: Demand, given: Circumstances, *, minimum_only: bool = False
+    capacity: ClusterCapacity,
+    demand: Demand,
+    given: Circumstances,
+    refusals: Refusals | None = None,
+    *,
+    minimum_only: bool = False,
 ) -> Decided:
-    """The decision for a gang. Its reservations in the capacity are replaced. `minimum_only`: pods beyond the
-    minimum of their cliques get no node."""
+    """The decision for a gang. Its reservations in the capacity are replaced. `refusals`: what was refused in
+    the same round. `minimum_only`: pods beyond the minimum of their cliques get no node."""
     capacity.reserve(demand.gang, {})
-    index = capacity.index(demand.levels)
+    index = capacity.domains(demand.levels)
     unit = asked_unit(index, demand, given.requests)
     if minimum_only:
         unit = _without_extras(unit)
-    answer, preempts = _solve(index, unit, demand, given)
+    refusals = refusals if refusals is not None else Refusals()
+    asked = _asked(capacity, unit, demand, given)
+    if (known := refusals.find(asked, unit)) is not None:
+        return _refused(index, known)
+    answer, preempts = _solve(capacity, unit, demand, given)
     scarce = preempts
     if isinstance(answer, Placed) and not preempts:
         capacity.reserve(demand.gang, _reservations(unit, _nodes(demand, answer)))
-        scarce = _is_scarce(index, unit, answer, given)
+        scarce = _is_scarce(capacity, unit, demand, answer, given)
     if scarce or not isinstance(answer, Placed):
         capacity.reserve(demand.gang, {})
-        if (beside := _solve_beside_predecessors(index, unit, demand, given)) is not None:
+        if (beside := _solve_beside_predecessors(capacity, unit, demand, given)) is not None:
             answer, preempts, scarce = beside, False, True
     if not isinstance(answer, Placed):
-        fits = not isinstance(answer, NoFit) or answer.fits_if_empty is not False
-        message, gave_up = waiting_message(index, answer), isinstance(answer, GaveUp)
-        return Decided(Waiting(message, gave_up), fits_if_empty=fits)
+        refusals.record(asked, unit, answer)
+        return _refused(index, answer)
     nodes = _nodes(demand, answer)
     capacity.reserve(demand.gang, reservations(demand, given.requests, nodes))
     assignment = Assignment(
@@ -90,6 +99,26 @@ def decide(
         domain=answer.domains[unit.name] if unit.required else (),
     )
     return Decided(assignment)
+
+
+def _refused(index: ClusterIndex, answer: Refusal) -> Decided:
+    fits = not isinstance(answer, NoFit) or answer.fits_if_empty is not False
+    return Decided(Waiting(waiting_message(index, answer), isinstance(answer, GaveUp)), fits_if_empty=fits)
+
+
+def _asked(capacity: ClusterCapacity, unit: Unit, demand: Demand, given: Circumstances) -> Hashable:
+    """All that the answer of the solver depends on, without the names of units and pods."""
+    pinned = pinned_unit(unit, demand.pinned)
+    return (
+        capacity.fingerprint,
+        demand.levels,
+        units_key((pinned, *((unit,) if demand.pinned and demand.movable else ()))),
+        units_key(demand.further),
+        frozenset(given.excluded.items()),
+        _preempts_below(capacity, given),
+        given.work,
+        demand.gang if any(pod.predecessor for pod in demand.unbound) else None,
+    )
 
 
 def asked_unit(index: ClusterIndex, demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
@@ -114,25 +143,35 @@ def _nodes(demand: Demand, answer: Placed) -> dict[PodSlot, str]:
     return {slot: answer.nodes[name] for slot, name in named.items() if name in answer.nodes}
 
 
-def _solve(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances) -> tuple[Answer, bool]:
+def _preempts_below(capacity: ClusterCapacity, given: Circumstances) -> int | None:
+    return capacity.preemption_limit(given.priority) if given.may_preempt else None
+
+
+def _solve(
+    capacity: ClusterCapacity, unit: Unit, demand: Demand, given: Circumstances
+) -> tuple[Answer, bool]:
     """The answer of the solver, and whether pods of a lower priority must leave first. A gang stays in the
     domains that it is pinned to as long as it fits there, or if a pod may be there."""
+    index, below = capacity.index(demand.levels), _preempts_below(capacity, given)
     problem = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
     first = answer = solve(index, problem, given.work)
     if isinstance(answer, NoFit) and demand.pinned and demand.movable:
         problem = replace(problem, gang=unit)
         first = answer = solve(index, problem, given.work)
-    if isinstance(answer, NoFit) and given.may_preempt:
-        answer = solve(index, replace(problem, preempt_below=given.priority), given.work)
+    if isinstance(answer, NoFit) and below is not None:
+        answer = solve(index, replace(problem, preempt_below=below), given.work)
         if isinstance(answer, Placed):
             return answer, True
     return first, False
 
 
 def _solve_beside_predecessors(
-    index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances
+    capacity: ClusterCapacity, unit: Unit, demand: Demand, given: Circumstances
 ) -> Placed | None:
     """The gang with successors on the nodes of their predecessors, which still use them."""
+    if not any(pod.predecessor for pod in demand.unbound):
+        return None
+    index = capacity.index(demand.levels)
     shapes = {pod.name: pod.shape for each in walk(unit) for pod in each.pods}
     kept = {
         name: pod.predecessor
@@ -157,9 +196,13 @@ def _may_be_nominated(demand: Demand) -> bool:
     return demand.asks and all(pod.gated for pod in demand.unbound)
 
 
-def _is_scarce(index: ClusterIndex, unit: Unit, answer: Placed, given: Circumstances) -> bool:
+def _is_scarce(
+    capacity: ClusterCapacity, unit: Unit, demand: Demand, answer: Placed, given: Circumstances
+) -> bool:
     """Whether other pods could take the nodes before all pods of the gang are bound."""
-    return given.others_wait or given.has_quota or not has_slack(index, unit, answer, given.in_flight)
+    if given.others_wait or given.has_quota:
+        return True
+    return not has_slack(capacity.index(demand.levels), unit, answer, given.in_flight)
 
 
 def _with_admitted_requests(demand: Demand, requests: Mapping[str, Amounts]) -> Unit:

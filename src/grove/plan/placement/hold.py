@@ -8,7 +8,7 @@ free room is chosen, and in it as few nodes as possible that still have to get f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from grove.plan.placement.state import ClusterChanges, GangState, Hold, Observed
 from grove.topology.placement.answers import Placed
 from grove.topology.placement.index import ClusterIndex, View
 from grove.topology.placement.model import CLUSTER, Amounts, Domain, Problem, Unit
+from grove.topology.placement.refusals import units_key
 from grove.topology.placement.solve import solve
 
 
@@ -61,16 +62,33 @@ def grant_holds(
         and (ended or now >= state.hold_from)
     ]
     changed: dict[GangName, GangState] = {}
+    searches, refused = 0, set[Hashable]()
     for gang, state in sorted(waiting, key=lambda each: (each[1].holds, -each[0].priority, *each[1].order)):
         demand = state.demand
-        hold = find_hold(capacity, demand, gang.requests, taken, now + timing.HOLD_LIMIT)
+        kind = _kind(capacity, demand, gang.requests)
+        if kind not in refused and searches == timing.HOLD_SEARCHES:
+            changed[demand.gang] = replace(state, hold_from=min(state.hold_from, now))  # in the next round
+            continue
+        hold = None
+        if kind not in refused:
+            searches += 1
+            hold = find_hold(capacity, demand, gang.requests, taken, now + timing.HOLD_LIMIT)
         if hold is None:
+            refused.add(kind)
             changed[demand.gang] = replace(state, hold_from=now + changes.hold_after)
             continue
+        refused.clear()
         capacity.reserve(demand.gang, reservations(demand, gang.requests, hold.nodes))
         taken.add(hold.domain)
         changed[demand.gang] = _held(replace(state, hold=hold, holds=state.holds + 1), hold)
     return changed
+
+
+def _kind(capacity: ClusterCapacity, demand: Demand, requests: Mapping[str, Amounts]) -> Hashable:
+    """Equal for gangs of which none finds a hold if one of them does not, as long as nothing is reserved."""
+    unit = asked_unit(capacity.domains(demand.levels), demand, requests)
+    pinned = unit if demand.movable else pinned_unit(unit, demand.pinned)
+    return demand.levels, units_key((unit, pinned))
 
 
 def _held(state: GangState, hold: Hold) -> GangState:

@@ -10,19 +10,19 @@ their cliques come after the minimum of every gang.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from grove import timing
-from grove.plan.placement.assignment import Assignment, GangName, Waiting
+from grove.plan.placement.assignment import Assignment
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.decision import Circumstances, decide, reservations
-from grove.plan.placement.demand import Demand
+from grove.plan.placement.decision import decide, reservations
 from grove.plan.placement.hold import grant_holds, keep_hold
-from grove.plan.placement.release import Backlog, nominations_observed, outdated_nominations, remaining
+from grove.plan.placement.next_state import Round, asks_again, begin, circumstances, is_incomplete, next_state
+from grove.plan.placement.release import nominations_observed
 from grove.plan.placement.renewal import next_renewal, renewed
+from grove.plan.placement.rivals import Rivals
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 
 
@@ -34,6 +34,7 @@ def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) ->
     changes = replace(changes, freed=freed)
     for gang in changes.gangs:
         _reserve(capacity, gang)
+    current, rivals = begin(capacity, changes, now), Rivals(changes.gangs)
     before = {each.state.demand.gang: each.state for each in changes.gangs}
     states = dict(before)
     waiting = {name for name, state in before.items() if state.waits and state.fits_if_empty}
@@ -41,21 +42,26 @@ def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) ->
     for gang in order:
         name = gang.state.demand.gang
         waiting.discard(name)
-        state = _next_after_others_give_way(capacity, gang, changes, states, bool(waiting), now)
+        state = _next_after_others_give_way(current, gang, rivals, bool(waiting))
         state = states[name] = keep_hold(capacity, gang, state, now)
+        rivals.update(gang, state)
         if state.waits and state.fits_if_empty:
             waiting.add(name)
     for gang in order:
         name = gang.state.demand.gang
-        states[name] = _with_extras(capacity, gang, states[name], changes, bool(waiting), now)
+        states[name] = _with_extras(current, gang, states[name], bool(waiting))
     ended = any(state.hold is not None and states[name].hold is None for name, state in before.items())
     states |= grant_holds(capacity, changes, states, now, ended=ended)
     states = {name: renewed(state, changes.scheduler, now) for name, state in states.items()}
-    changed = {name: state for name, state in states.items() if state != before[name]}
+    changed = {name: state for name, state in states.items() if _differs(state, before[name])}
     times = [*_times(states.values(), changes, now)]
     if any(_is_nominated_already(gang, changed.get(gang.state.demand.gang)) for gang in order):
         times.append(now)
     return RoundResult(changed, min(times, default=None))
+
+
+def _differs(state: GangState, before: GangState) -> bool:
+    return state is not before and state != before
 
 
 def _is_nominated_already(gang: ObservedGang, changed: GangState | None) -> bool:
@@ -90,121 +96,21 @@ def _reserve(capacity: ClusterCapacity, gang: ObservedGang) -> None:
 
 
 def _next_after_others_give_way(
-    capacity: ClusterCapacity,
-    gang: ObservedGang,
-    changes: ClusterChanges,
-    states: Mapping[GangName, GangState],
-    others_wait: bool,
-    now: float,
+    current: Round, gang: ObservedGang, rivals: Rivals, others_wait: bool
 ) -> GangState:
     """The next state of a gang. If there is no room for it otherwise, it takes the nodes of gangs that give
     way to it: they are decided on again. That is better than to preempt pods that run."""
     decided = isinstance(gang.state.decision, Assignment)
-    rivals = [] if decided else [each for each in changes.gangs if _gives_way(each, gang, states)]
-    if not rivals:
-        return _next_state(capacity, gang, changes, others_wait, now)
-    state = _next_state(capacity, replace(gang, may_preempt=False), changes, others_wait, now)
+    if decided or next(rivals.of(gang), None) is None or not asks_again(current, gang.state):
+        return next_state(current, gang, others_wait)
+    state = next_state(current, replace(gang, may_preempt=False), others_wait)
     if not state.waits:
         return state
-    with _without_reservations(capacity, rivals, states):
-        return _next_state(capacity, gang, changes, others_wait, now)
+    with current.capacity.without(rivals.of(gang)):
+        return next_state(current, gang, others_wait)
 
 
-def _gives_way(rival: ObservedGang, gang: ObservedGang, states: Mapping[GangName, GangState]) -> bool:
-    """Whether a gang that is not released gives way to another one: to a higher priority, and a hold also to
-    a gang that has lost pods."""
-    state = states[rival.state.demand.gang]
-    if rival is gang or not state.nominations:
-        return False
-    if state.waits and any(pod.node for pod in gang.state.demand.pods):
-        return rival.priority <= gang.priority
-    return rival.priority < gang.priority
-
-
-@contextmanager
-def _without_reservations(
-    capacity: ClusterCapacity, gangs: Sequence[ObservedGang], states: Mapping[GangName, GangState]
-) -> Iterator[None]:
-    for gang in gangs:
-        capacity.reserve(gang.state.demand.gang, {})
-    yield
-    for gang in gangs:
-        _reserve(capacity, replace(gang, state=states[gang.state.demand.gang]))
-
-
-def _next_state(
-    capacity: ClusterCapacity, gang: ObservedGang, changes: ClusterChanges, others_wait: bool, now: float
-) -> GangState:
-    state = gang.state
-    match state.decision:
-        case Assignment(nominated=True, released=False):
-            return _nominated(capacity, gang, changes, others_wait, now)
-        case Assignment():
-            return _released(state, gang.stuck, now)
-        case Waiting() if state.hold is None and not _is_decided_again(state, changes, now):
-            return state
-        case _:
-            return _decided(capacity, gang, changes, others_wait, now)
-
-
-def _decided(
-    capacity: ClusterCapacity, gang: ObservedGang, changes: ClusterChanges, others_wait: bool, now: float
-) -> GangState:
-    state, given = gang.state, _circumstances(gang, changes, others_wait, now)
-    since = state.since or now
-    found = decide(capacity, state.demand, given, minimum_only=True)
-    fits_if_empty = found.fits_if_empty
-    for fallback in state.demand.fallbacks:
-        if isinstance(found.decision, Assignment) or now < since + fallback.after:
-            break
-        found = decide(capacity, state.demand.by(fallback), given, minimum_only=True)
-        fits_if_empty = fits_if_empty or found.fits_if_empty
-    if isinstance(found.decision, Assignment):
-        # A gang that is not released may have to wait again: its time to wait goes on.
-        return replace(
-            state, decision=found.decision, since=since if found.decision.gated else 0.0, backlog=None
-        )
-    if _is_incomplete(state.demand) and now >= since + timing.INCOMPLETE_GANG_LIMIT:
-        failed = Assignment(attempt=state.demand.attempt, pins=state.demand.pinned, failed=True)
-        return replace(state, decision=failed, since=0.0, backlog=None)
-    if _is_released_unplaced(state.demand, changes, since, now):
-        nodes = {pod.slot: "" for pod in state.demand.unbound}
-        return replace(state, decision=Assignment(nodes=nodes, in_part=True), since=0.0, backlog=None)
-    return replace(
-        state,
-        decision=found.decision,
-        fits_if_empty=fits_if_empty,
-        since=since,
-        decided_at=now,
-        backlog=None,
-        retry_at=now + timing.PLACEMENT_RETRY if found.decision.gave_up else 0.0,
-    )
-
-
-def _circumstances(
-    gang: ObservedGang, changes: ClusterChanges, others_wait: bool, now: float
-) -> Circumstances:
-    state = gang.state
-    return Circumstances(
-        gang.priority,
-        gang.may_preempt,
-        gang.requests,
-        changes.unbound,
-        others_wait or bool(state.failures),
-        gang.has_quota,
-        {domain: "an earlier attempt failed there" for domain, until in state.failed.items() if until > now},
-        timing.PLACEMENT_WORK * (timing.PLACEMENT_RETRY_WORK if state.retry_at else 1),
-    )
-
-
-def _with_extras(
-    capacity: ClusterCapacity,
-    gang: ObservedGang,
-    state: GangState,
-    changes: ClusterChanges,
-    others_wait: bool,
-    now: float,
-) -> GangState:
+def _with_extras(current: Round, gang: ObservedGang, state: GangState, others_wait: bool) -> GangState:
     """The state of a gang with nodes for pods beyond the minimum, as many as there is room for. They are
     decided on together with the minimum, or later once no other pod of the gang waits for its node."""
     assignment = state.decision
@@ -216,99 +122,13 @@ def _with_extras(
     if not missing or (not is_new and len(missing) < len(unbound)):
         return state
     demand = state.demand.by_attempt(assignment.attempt)
-    found = decide(capacity, demand, _circumstances(gang, changes, others_wait, now)).decision
+    given = circumstances(current, gang, others_wait)
+    found = decide(current.capacity, demand, given, current.refusals).decision
     if isinstance(found, Assignment) and not missing.isdisjoint(found.nodes):
         return replace(state, decision=found)
     nodes = {slot: node for slot, node in assignment.nodes.items() if slot in unbound and node}
-    capacity.reserve(demand.gang, reservations(demand, gang.requests, nodes))
+    current.capacity.reserve(demand.gang, reservations(demand, gang.requests, nodes))
     return state
-
-
-def _nominated(
-    capacity: ClusterCapacity, gang: ObservedGang, changes: ClusterChanges, others_wait: bool, now: float
-) -> GangState:
-    """A gang whose pods are nominated: released, decided again after a conflict, or unchanged."""
-    state, assignment = gang.state, gang.state.decision
-    assert isinstance(assignment, Assignment)
-    below = gang.priority if assignment.preempts else None
-    if capacity.over_committed(state.demand.gang, below):
-        return _decided(capacity, gang, changes, others_wait, now)
-    if any(
-        assignment.nodes.get(pod.slot) == pod.predecessor for pod in state.demand.unbound if pod.predecessor
-    ):
-        return replace(state, backlog=None)
-    if not nominations_observed(state.demand, assignment, lambda name: gang.nominations.get(name, "")):
-        return replace(state, backlog=None) if state.backlog is not None else state
-    backlog = state.backlog or Backlog(now, gang.in_flight)
-    expired = now >= backlog.since + timing.NOMINATION_LIMIT
-    if not (remaining(backlog, gang.in_flight) and not expired) and not _in_the_way(gang, changes.gangs):
-        # What is undecided after so long was not in flight: the scheduler counts the nominations when it
-        # considers these pods.
-        return replace(state, decision=replace(assignment, released=True), since=0.0, backlog=None)
-    return _decided(capacity, gang, changes, others_wait, now) if expired else replace(state, backlog=backlog)
-
-
-def _in_the_way(gang: ObservedGang, others: Iterable[ObservedGang]) -> bool:
-    """Whether pods of another gang are still nominated to the nodes of a gang, which were given to it since:
-    the scheduler counts nominations of the same or a higher priority."""
-    nodes = set(gang.state.nominations.values())
-    return any(
-        other is not gang
-        and other.priority >= gang.priority
-        and not nodes.isdisjoint(
-            outdated_nominations(other.state.demand, other.state.decision, other.nominations)
-        )
-        for other in others
-    )
-
-
-def _released(state: GangState, stuck: bool, now: float) -> GangState:
-    """A gang whose pods the scheduler may bind. It fails if it cannot be completed: it never runs in part,
-    unless it waits for nodes that an autoscaler adds."""
-    assignment = state.decision
-    assert isinstance(assignment, Assignment)
-    if not stuck or state.demand.was_scheduled or assignment.in_part:
-        return replace(state, stuck_since=0.0) if state.stuck_since else state
-    if not state.stuck_since:
-        return replace(state, stuck_since=now)
-    if now < state.stuck_since + timing.INCOMPLETE_GANG_LIMIT or assignment.failed:
-        return state
-    return replace(state, decision=replace(assignment, failed=True))
-
-
-def after_failure(state: GangState, demand: Demand, now: float) -> GangState:
-    """The state of a gang that starts over: the domain of the failed attempt is excluded for a while."""
-    assert isinstance(state.decision, Assignment)
-    first, longest = timing.FAILED_DOMAIN_BACKOFF
-    pause = min(longest, first * 2 ** min(state.failures, timing.FAILED_DOMAIN_DOUBLINGS))
-    domain = state.decision.domain
-    failed = {each: until for each, until in state.failed.items() if until > now}
-    if domain:
-        failed[domain] = now + pause
-    return GangState(demand, failed=failed, failures=state.failures + 1)
-
-
-def _is_incomplete(demand: Demand) -> bool:
-    """Whether a gang that has never run as a whole has bound pods: it must not stay so."""
-    return demand.constrained and not demand.was_scheduled and any(pod.node for pod in demand.pods)
-
-
-def _is_decided_again(state: GangState, changes: ClusterChanges, now: float) -> bool:
-    """Whether a gang that waits may find a place: something has become free, or another rule applies now."""
-    if now < state.retry_at:
-        return False
-    times = [state.since + fallback.after for fallback in state.demand.fallbacks]
-    times += state.failed.values()
-    if changes.visible_after is not None:
-        times.append(state.since + changes.visible_after)
-    if _is_incomplete(state.demand):
-        times.append(state.since + timing.INCOMPLETE_GANG_LIMIT)
-    return changes.freed or bool(state.retry_at) or any(state.decided_at < at <= now for at in times)
-
-
-def _is_released_unplaced(demand: Demand, changes: ClusterChanges, since: float, now: float) -> bool:
-    visible_after = changes.visible_after
-    return visible_after is not None and not demand.constrained and now >= since + visible_after
 
 
 def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> Iterable[float]:
@@ -317,7 +137,7 @@ def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> 
             yield state.backlog.since + timing.NOMINATION_LIMIT
         if state.stuck_since and not (isinstance(state.decision, Assignment) and state.decision.failed):
             yield max(now, state.stuck_since + timing.INCOMPLETE_GANG_LIMIT)
-        if state.waits and _is_incomplete(state.demand):
+        if state.waits and is_incomplete(state.demand):
             yield max(now, state.since + timing.INCOMPLETE_GANG_LIMIT)
         yield from (until for until in state.failed.values() if state.waits and until > now)
         if state.waits and state.retry_at:

@@ -30,6 +30,13 @@ class View:
         self.busy: dict[Domain, int] = {}
         """How many nodes of a domain are in use; a domain without any is whole."""
 
+    def copy(self) -> View:
+        view = View()
+        view.free, view.busy_nodes = self.free.copy(), self.busy_nodes.copy()
+        view.sums = {domain: sums.copy() for domain, sums in self.sums.items()}
+        view.busy = self.busy.copy()
+        return view
+
     def append(self) -> None:
         self.free.append(())
         self.busy_nodes.append(False)
@@ -141,20 +148,22 @@ class ClusterIndex:
         return path[: level + 1] if path[level] else None
 
     def view_without(self, priority: int | None, vacated: Collection[str] = ()) -> View:
-        """A view in which pods of lower priorities are gone, and all pods of some nodes."""
-        view = View()
-        for i, node in enumerate(self.nodes):
-            view.append()
-            if node is None:
-                continue
-            use = self._use[i]
+        """A view in which pods of lower priorities are gone, and all pods of some nodes. Only nodes with such
+        pods are counted again."""
+        view = self.actual.copy()
+        names = vacated if priority is None else self.ids
+        for i in (self.ids[name] for name in names if name in self.ids):
+            node, use = self.node(i), self._use[i]
+            gone = node.name in vacated
             kept = [
                 amounts
                 for each, amounts in use.by_priority.items()
-                if (priority is None or each >= priority) and node.name not in vacated
+                if not gone and (priority is None or each >= priority)
             ]
-            self._fill(view, i, node, (*kept, use.reserved))
-            view.count(i, self.domains_of[i], node.ready, 1)
+            if len(kept) < len(use.by_priority):
+                view.count(i, self.domains_of[i], node.ready, -1)
+                self._fill(view, i, node, (*kept, use.reserved))
+                view.count(i, self.domains_of[i], node.ready, 1)
         return view
 
     def free_without_reservations(self, i: int) -> Vector:
