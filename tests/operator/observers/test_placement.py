@@ -124,5 +124,17 @@ def test_change_is_read_at_once_while_a_gang_is_nominated() -> None:
         placement.record(RoundResult({wanted.gang: GangState(wanted, decision)}))
         delays.append(placement.round_delay)
     assert delays == [timing.PLACEMENT_INTERVAL, 0.0, timing.PLACEMENT_INTERVAL]
-    placement.update(KEY, [])
-    assert placement.round_delay is None
+
+
+def test_gang_that_ended_is_not_nominated() -> None:
+    placement = state(listed_nodes(node("a")), listed())
+    waiting, nominated = (
+        replace(gated(demand(name, 1)), gang=GangName("n", f"{name}-gang")) for name in ("a", "b")
+    )
+    other = ReplicaKey("ns", "wl", 1)
+    placement.update(KEY, [waiting])
+    placement.update(other, [nominated])
+    placement.record(RoundResult({waiting.gang: GangState(waiting, Waiting("full"))}))
+    assert placement.round_delay == 0.0
+    placement.update(other, [])
+    assert placement.round_delay == timing.PLACEMENT_INTERVAL

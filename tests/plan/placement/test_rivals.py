@@ -86,3 +86,19 @@ def test_nominations_in_the_way_are_those_of_any_other_gang(found: list[Observed
             for other in found
         )
         assert outdated.in_the_way(each) == expected
+
+
+def test_other_gang_is_in_the_way_beside_an_own_nomination() -> None:
+    """Both pods of a gang are nominated to one node, which only the first was given; so is one of another."""
+    nodes = {PodSlot("b", 0): "n0", PodSlot("b", 1): "n1"}
+    own = ObservedGang(
+        GangState(gated(demand("b", 2)), Assignment(nodes=nodes, nominated=True)),
+        nominations={"b-0": "n0", "b-1": "n0"},
+        priority=2,
+    )
+    other = ObservedGang(
+        GangState(gated(demand("a", 1)), Waiting("full")), nominations={"a-0": "n0"}, priority=2
+    )
+    assert OutdatedNominations([own, other]).in_the_way(own)
+    assert OutdatedNominations([other, own]).in_the_way(own)
+    assert not OutdatedNominations([own]).in_the_way(own)

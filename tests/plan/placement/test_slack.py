@@ -79,3 +79,10 @@ def test_slack_is_room_in_each_domain(
     domains = [(each, rack) for each in required] or [(unit, CLUSTER)]
     expected = all(room(index, domain, each, in_flight) for each, domain in domains)
     assert has_slack(index, unit, placed, pods_in_flight(in_flight)) == expected
+
+
+def test_bound_pods_need_no_slack_on_a_full_node() -> None:
+    full = NodeUse({0: {GPU: 8}})
+    unit = Unit("gang", RACK, pods=(Pod("a", SHAPES[0], node="n0"),))
+    placed = Placed({}, {"gang": ("b0", "r0")}, 1.0, True, ())
+    assert has_slack(ClusterIndex(LEVELS, [node("n0", "r0")], {"n0": full}), unit, placed, pods_in_flight(()))

@@ -77,7 +77,6 @@ def grant_holds(
             refused.add(kind)
             changed[demand.gang] = replace(state, hold_from=now + changes.hold_after)
             continue
-        refused.clear()
         capacity.reserve(demand.gang, reservations(demand, gang.requests, hold.nodes))
         taken.add(hold.domain)
         changed[demand.gang] = _held(replace(state, hold=hold, holds=state.holds + 1), hold)
@@ -85,7 +84,7 @@ def grant_holds(
 
 
 def _kind(capacity: ClusterCapacity, demand: Demand, requests: Mapping[str, Amounts]) -> Hashable:
-    """Equal for gangs of which none finds a hold if one of them does not, as long as nothing is reserved."""
+    """Equal for gangs of which none finds a hold if one of them does not."""
     unit = asked_unit(capacity.domains(demand.levels), demand, requests)
     pinned = unit if demand.movable else pinned_unit(unit, demand.pinned)
     return demand.levels, units_key((unit, pinned))
