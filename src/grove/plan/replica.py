@@ -90,6 +90,11 @@ def _plan_existing(
     )
     for gang in layout.gangs:
         gang_planner.plan(gang)
+    demands = tuple(gang_planner.placements.demands)
+    if gang_planner.awaits_decision and _is_new(snapshot):
+        # All of it is written and reported in one pass, so that placement costs no call: first pods need no
+        # events, and the set need not be confirmed before objects that it never had are created.
+        return Plan(placement_demands=demands)
     delete_surplus(snapshot, layout, pods_by_clique, writes)
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)
@@ -126,9 +131,14 @@ def _plan_existing(
         report=_summary(
             snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler
         ),
-        placement_demands=tuple(gang_planner.placements.demands),
+        placement_demands=demands,
         partial=held is not None,
     )
+
+
+def _is_new(snapshot: Snapshot) -> bool:
+    """Whether nothing of the replica exists yet."""
+    return not (snapshot.groups or snapshot.cliques or snapshot.gangs or snapshot.pods)
 
 
 class _MemberPlan(Struct, frozen=True):

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
-from grove.api.intents import Create, Patch
+from grove.api.intents import Patch
 from grove.api.naming import annotations as keys
 from grove.api.naming.well_known import GANG_GATE
 from grove.plan.model import Plan
@@ -61,15 +61,35 @@ def nominations(plan: Plan) -> dict[str, str]:
     }
 
 
-def test_new_gang_is_not_written_before_the_decision() -> None:
+def test_new_replica_is_not_written_before_the_decision() -> None:
     sim = a_simulator()
     plan = planned(sim)
     (demand,) = plan.placement_demands
     assert demand.gang == ("ns", "wl-0")
     assert {pod.slot for pod in demand.unbound} == {A, B}
-    assert not [each for each in plan.intents if isinstance(each, Create) and "Pod " in each.id]
+    assert plan.intents == ()
+    assert plan.report is None, "the set would count the replica as created, and confirm each create"
+
+
+@pytest.mark.parametrize("decision", [RACK_1, replace(RACK_1, nominated=True), Waiting("full")])
+def test_new_replica_is_written_in_one_pass(decision: Decision) -> None:
+    sim = a_simulator()
+    plan = planned(sim, decision)
+    assert not plan.events
+    assert not any(each.startswith("patch PodCliqueSet") for each in writes(plan))
+    sim.execute(plan)
+    assert planned(sim, decision).intents == ()
+
+
+def test_new_gang_is_not_written_before_the_decision() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    sim.api.delete("PodGang", "wl-0")
+    for name in sim.pods():
+        sim.api.delete("Pod", name)
+    plan = planned(sim)
     assert "create PodGang" not in writes(plan)
-    assert "create PodClique" in writes(plan), "what needs no nodes does not wait"
+    assert "create Pod" not in writes(plan)
 
 
 def test_gang_with_slack_is_created_pinned_and_ungated() -> None:

@@ -73,6 +73,8 @@ class GangPlanner:
         self._scheduler = self.scheduler_objects.scheduler
         self._gates_hold_group = self.scheduler_objects.gates_hold_group
         self.placements = PlacementPlanner(snapshot, cliques, gangs, was_scheduled)
+        self.awaits_decision = False
+        """Whether a new gang is written once it is decided where it goes."""
         self._by_gang: dict[str, list[CliqueState]] = {}
         """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
@@ -92,6 +94,7 @@ class GangPlanner:
         waits_for_base = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
         placement = self.placements.of(gang, body_of, waits_for_base, self._held(gang))
         if placement.undecided and is_new:
+            self.awaits_decision = True
             return
         if placement.message:
             self.scheduler_objects.pending_reasons[gang.name] = placement.message
