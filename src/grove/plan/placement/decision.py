@@ -24,7 +24,7 @@ from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Amounts, Domain, Problem, Unit
-from grove.topology.placement.refusals import Refusal, Refusals, units_key
+from grove.topology.placement.refusals import Refusal, Refusals, problem_key
 from grove.topology.placement.solve import solve
 
 
@@ -72,10 +72,11 @@ def decide(
     if minimum_only:
         unit = _without_extras(unit)
     refusals = refusals if refusals is not None else Refusals()
-    asked = _asked(capacity, unit, demand, given)
+    problems = _problems(unit, demand, given)
+    asked = _asked(capacity, demand, problems, given)
     if (known := refusals.find(asked, unit)) is not None:
         return _refused(index, known)
-    answer, preempts = _solve(capacity, unit, demand, given)
+    answer, preempts = _solve(capacity, demand, problems, given)
     scarce = preempts
     if isinstance(answer, Placed) and not preempts:
         capacity.reserve(demand.gang, _reservations(unit, _nodes(demand, answer)))
@@ -106,15 +107,14 @@ def _refused(index: ClusterIndex, answer: Refusal) -> Decided:
     return Decided(Waiting(waiting_message(index, answer), isinstance(answer, GaveUp)), fits_if_empty=fits)
 
 
-def _asked(capacity: ClusterCapacity, unit: Unit, demand: Demand, given: Circumstances) -> Hashable:
+def _asked(
+    capacity: ClusterCapacity, demand: Demand, problems: list[Problem], given: Circumstances
+) -> Hashable:
     """All that the answer of the solver depends on, without the names of units and pods."""
-    pinned = pinned_unit(unit, demand.pinned)
     return (
         capacity.fingerprint,
         demand.levels,
-        units_key((pinned, *((unit,) if demand.pinned and demand.movable else ()))),
-        units_key(demand.further),
-        frozenset(given.excluded.items()),
+        tuple(map(problem_key, problems)),
         _preempts_below(capacity, given),
         given.work,
         demand.gang if any(pod.predecessor for pod in demand.unbound) else None,
@@ -147,22 +147,27 @@ def _preempts_below(capacity: ClusterCapacity, given: Circumstances) -> int | No
     return capacity.preemption_limit(given.priority) if given.may_preempt else None
 
 
+def _problems(unit: Unit, demand: Demand, given: Circumstances) -> list[Problem]:
+    """What is tried in turn. A gang stays in the domains that it is pinned to as long as it fits there, or if
+    a pod may be there."""
+    pinned = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
+    return [pinned, replace(pinned, gang=unit)] if demand.pinned and demand.movable else [pinned]
+
+
 def _solve(
-    capacity: ClusterCapacity, unit: Unit, demand: Demand, given: Circumstances
+    capacity: ClusterCapacity, demand: Demand, problems: list[Problem], given: Circumstances
 ) -> tuple[Answer, bool]:
-    """The answer of the solver, and whether pods of a lower priority must leave first. A gang stays in the
-    domains that it is pinned to as long as it fits there, or if a pod may be there."""
+    """The answer of the solver, and whether pods of a lower priority must leave first."""
     index, below = capacity.index(demand.levels), _preempts_below(capacity, given)
-    problem = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
-    first = answer = solve(index, problem, given.work)
-    if isinstance(answer, NoFit) and demand.pinned and demand.movable:
-        problem = replace(problem, gang=unit)
-        first = answer = solve(index, problem, given.work)
-    if isinstance(answer, NoFit) and below is not None:
-        answer = solve(index, replace(problem, preempt_below=below), given.work)
-        if isinstance(answer, Placed):
-            return answer, True
-    return first, False
+    for problem in problems:
+        answer = solve(index, problem, given.work)
+        if not isinstance(answer, NoFit):
+            return answer, False
+    if below is not None:
+        preempting = solve(index, replace(problem, preempt_below=below), given.work)
+        if isinstance(preempting, Placed):
+            return preempting, True
+    return answer, False
 
 
 def _solve_beside_predecessors(

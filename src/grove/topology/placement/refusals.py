@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from itertools import groupby
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from grove.topology.placement.answers import GaveUp, NoFit
-from grove.topology.placement.model import PodShape, Unit
+from grove.topology.placement.model import PodShape, Problem, Unit
 from grove.topology.placement.solve import unit_names
 from grove.topology.placement.units import shape_key
 
@@ -37,6 +37,13 @@ class Refusals:
 
     def record(self, asked: Hashable, unit: Unit, answer: Refusal) -> None:
         self._known[asked] = answer, unit
+
+
+def problem_key(problem: Problem) -> Hashable:
+    """Equal for problems that differ only in the names of units and pods."""
+    kept = {name: value for name, value in asdict(problem).items() if name not in ("gang", "further")}
+    excluded = frozenset(kept.pop("excluded").items())
+    return units_key((problem.gang, *problem.further)), excluded, tuple(kept.values())
 
 
 def units_key(units: Iterable[Unit]) -> Hashable:
