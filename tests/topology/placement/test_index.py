@@ -46,7 +46,7 @@ def test_changed_index_equals_a_new_one_fuzz() -> None:
         assert contents(index) == contents(expected), seed
 
 
-def test_view_without_pods_is_that_of_a_cluster_without_them_fuzz() -> None:
+def test_view_without_pods_equals_a_cluster_without_them_fuzz() -> None:
     for seed, random in seeds(100):
         levels, nodes, generated = Generator(seed).cluster()
         use = {
