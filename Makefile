@@ -18,7 +18,9 @@ SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | awk -F'|' '{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}'
+	@bold=; plain=; if test -t 1 -a -z "$$NO_COLOR"; then bold=$$(printf '\033[1m'); plain=$$(printf '\033[0m'); fi; \
+	grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | sort | \
+		awk -F'|' -v bold="$$bold" -v plain="$$plain" '{printf "  %s%-15s%s %s\n", bold, $$1, plain, $$2}'
 
 $(ENV): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Grove needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
@@ -64,7 +66,7 @@ versions: $(ENV) ## record what the tests find on a version of Kubernetes, for d
 		$(BIN)/python -m tools.generated; exit $$code
 
 .PHONY: test-fast
-test-fast: $(ENV) ## run the pure tests, in seconds, without a cluster
+test-fast: $(ENV) ## run the tests that need no control plane: five minutes of CPU time
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not cluster" $(ARGS)
 
 .PHONY: check

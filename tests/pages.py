@@ -39,10 +39,10 @@ def run_commands(commands: Iterable[str], home: Path) -> subprocess.CompletedPro
         "GROVE_CACHE": str(cache_dir()),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
-    log = home / "operator.log"
+    log = home / ".local/state/grove/default/logs/operator.log"
     script = "\n".join(["set -em -o pipefail", 'trap "kill %1 2>/dev/null || true" EXIT', *commands])
     done = subprocess.run(
-        ["bash", "-c", script.replace("operator.log", str(log))],
+        ["bash", "-c", script],
         cwd=ROOT,
         env=environment,
         capture_output=True,

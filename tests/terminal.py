@@ -9,19 +9,25 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 GROVE = str(Path(sys.executable).with_name("grove"))
 
 
-def on_terminal(*arguments: str, columns: int, **environment: str) -> tuple[int, str]:
+def on_terminal(*arguments: str, columns: int = 80, **environment: str) -> tuple[int, str]:
     """Run `grove` on a terminal; returns its exit code and output, including colours."""
+    return run_on_terminal([GROVE, *arguments], columns, **environment)
+
+
+def run_on_terminal(command: Sequence[str], columns: int = 80, **environment: str) -> tuple[int, str]:
+    """Run a program on a terminal; returns its exit code and output, including colours."""
     own_end, child_end = pty.openpty()
     fcntl.ioctl(child_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
     variables |= {"TERM": "xterm-256color", **environment}
     with subprocess.Popen(
-        [GROVE, *arguments], stdin=child_end, stdout=child_end, stderr=child_end, env=variables
+        command, stdin=child_end, stdout=child_end, stderr=child_end, env=variables
     ) as process:
         os.close(child_end)
         shown = b""

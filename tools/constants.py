@@ -17,7 +17,7 @@ FORMATS = {
     "kube/client/http_reply.py": {"_SWITCHING"},
     "kube/client/undecodable.py": {"_KEPT_LEVELS", "_ITEM"},
     "kube/events.py": {"_MAX_NOTE_BYTES", "_MAX_NAME_LENGTH"},
-    "operator/observers/device_use.py": {"NOT_PREEMPTED"},
+    "operator/observers/cluster/device_use.py": {"NOT_PREEMPTED"},
     "operator/observers/ssh_keys.py": {"_BITS"},
     "plan/desired/initcontainer.py": {"_READABLE"},
     "plan/desired/template_hash.py": {"_LENGTH"},

@@ -26,6 +26,8 @@ _PLAIN: dict[Any, Schema] = {
 }
 _CHART_DECIDES = ("apiVersion", "kind")
 _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+_WEBHOOKS = ("podCliqueSetValidation", "podCliqueSetDefaulting", "clusterTopologyValidation", "authorizer")
+_UNUSED = "Accepted for compatibility with upstream's values and not used."
 
 
 def page() -> str:
@@ -42,7 +44,9 @@ def values() -> Schema:
         imagePullSecrets=_OBJECTS,
         commonLabels=_TEXTS,
         commonAnnotations=_TEXTS,
-        serviceAccount=_closed(name={"type": "string", "minLength": 1}, annotations=_TEXTS),
+        serviceAccount=_closed(
+            name={"type": "string", "minLength": 1}, annotations=_TEXTS, labels=_TEXTS, automount=_YES_NO
+        ),
         rbac=_closed(create=_YES_NO),
         podLabels=_TEXTS,
         podAnnotations=_TEXTS,
@@ -56,13 +60,16 @@ def values() -> Schema:
         terminationGracePeriodSeconds={"type": "integer", "minimum": 5},
         priorityClassName=_TEXT,
         priorityClass=_closed(enabled=_YES_NO, name=_TEXT, value={"type": "integer", "maximum": 1000000000}),
+        allowLocalCluster=_YES_NO,
         podDisruptionBudget=_closed(enabled=_YES_NO, maxUnavailable={"type": ["integer", "string"]}),
-        deployment=_closed(annotations=_TEXTS, env=_OBJECTS),
+        deployment=_closed(annotations=_TEXTS, labels=_TEXTS, env=_OBJECTS),
         service=_closed(
             name={"const": "grove-operator"},
             type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
             clusterIP=_TEXT,
             annotations=_TEXTS,
+            labels=_TEXTS,
+            port={**_PORT, "description": _UNUSED},
         ),
         networkPolicy=_closed(enabled=_YES_NO, metricsFrom=_OBJECTS, egress=_OBJECTS),
         metrics=_closed(
@@ -75,17 +82,34 @@ def values() -> Schema:
             caBundle={"type": "string", "pattern": "^[A-Za-z0-9+/=]*$"},
             labels=_TEXTS,
             annotations=_TEXTS,
+            **{f"{name}Webhook": _closed(labels=_TEXTS, annotations=_TEXTS) for name in _WEBHOOKS},
         ),
         jobs=_closed(podAnnotations=_TEXTS),
-        crdInstaller=_closed(enabled=_YES_NO),
+        crdInstaller=_closed(enabled=_YES_NO, image={**_OBJECT, "description": _UNUSED}),
         uninstaller=_closed(enabled=_YES_NO),
         config=_configuration(),
+        **_upstream(),
         **{"global": _OBJECT, "enabled": _YES_NO},
     )
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of Grove's chart",
         **schema,
+    }
+
+
+def _upstream() -> dict[str, Schema]:
+    """Keys of upstream's values only. Names that are fixed here can be given, but not changed."""
+    fixed = {"clusterRole": "grove:system:grove-operator", "leaseRole": "grove:system:grove-operator-lease"}
+    return {
+        "configMap": _closed(labels=_TEXTS),
+        "serviceMonitor": _closed(enable=_YES_NO, name=_TEXT, labels=_TEXTS),
+        "webhookServerSecret": {**_closed(enabled=_YES_NO, labels=_TEXTS), "description": _UNUSED},
+        **{
+            f"{key}{kind}": _closed(name={"const": name}, labels=_TEXTS)
+            for key, name in fixed.items()
+            for kind in ("", "Binding")
+        },
     }
 
 
@@ -98,6 +122,7 @@ def _configuration() -> Schema:
     for server in servers.values():
         server["properties"]["port"] |= _PORT
     servers["healthProbes"]["properties"]["enable"] = _YES_NO
+    servers["webhooks"]["properties"]["certProvisionMode"]["enum"].append("")
     schema["properties"]["scheduler"]["properties"]["profiles"]["items"] |= {
         "if": {"properties": {"name": {"const": DEFAULT_SCHEDULER}}, "required": ["name"]},
         "then": {"properties": {"config": _default_scheduler()}},

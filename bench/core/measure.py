@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.core import more_measurements, updates_and_restarts
+from bench.core import foreign_pods, more_measurements, updates_and_restarts
 from bench.core.pod_timing import Stopwatch, all_gone, watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import SETS, new_namespace, operator, template
@@ -55,7 +55,9 @@ async def measure() -> Result:
                     "small": await more_measurements.small(client, cluster),
                     "updated": await updates_and_restarts.updated(client, cluster),
                     "recycled": await updates_and_restarts.recycled(client, cluster),
+                    "contended": await foreign_pods.contended(client, cluster),
                     "large": await more_measurements.large(client, cluster),
+                    "crowded": await foreign_pods.crowded(client, cluster),
                 }
         finally:
             lifecycle.down(state)

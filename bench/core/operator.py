@@ -1,15 +1,17 @@
-"""The operator as a separate process: python -m bench.core.operator KUBECONFIG."""
+"""The operator as a separate process: python -m bench.core.operator KUBECONFIG PLACEMENT, the latter as JSON:
+keys of the configuration of the default scheduler."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 from pathlib import Path
 
 import structlog
 
-from grove.api.configuration.types import Scheduler
+from grove.api.configuration.types import DEFAULT_SCHEDULER, Scheduler, SchedulerProfile
 from grove.kube.auth import config
 from grove.kube.client.transport import HttpTransport
 from grove.operator import python_gc
@@ -17,9 +19,11 @@ from grove.operator.manager import Manager
 from grove.schedulers.registry import backends
 
 
-async def main(kubeconfig: str) -> None:
+async def main(kubeconfig: str, placement: dict[str, object]) -> None:
     python_gc.raise_thresholds()
-    manager = Manager(HttpTransport(config.load(Path(kubeconfig))), backends=backends(Scheduler()))
+    scheduler = Scheduler((SchedulerProfile(DEFAULT_SCHEDULER, placement),))
+    transport = HttpTransport(config.load(Path(kubeconfig)))
+    manager = Manager(transport, topology_aware=bool(placement), backends=backends(scheduler))
     running = asyncio.create_task(manager.run())
     await manager.synced.wait()
     print("ready", flush=True)
@@ -31,4 +35,4 @@ if __name__ == "__main__":
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1], json.loads(sys.argv[2])))

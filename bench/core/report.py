@@ -11,6 +11,7 @@ from rich.table import Table
 
 from bench.budget import Budget
 
+NODES = 100
 RESULTS = Path(__file__).parents[1] / "results" / "core.json"
 Result = dict[str, Any]
 
@@ -25,7 +26,7 @@ def budgets(result: Result) -> list[Budget]:
         Budget("all deleted / pods deleted", ours["deleted"] / pods["deleted"], 2.0),
         Budget("API calls per pod", ours["calls"] / ours["pods"], 4.0),
         Budget("operator CPU, s", ours["cpu"], 5.0),
-        Budget("operator memory, MiB", ours["rss_mib"], 75 + ours["pods"] * 10 / 1024),
+        Budget("operator memory, MiB", ours["rss_mib"], memory(ours["pods"], NODES)),
         Budget("API calls per minute at rest", ours["idle_calls"], 0),
         *_further(result),
     ]
@@ -41,10 +42,27 @@ def _further(result: Result) -> list[Budget]:
             "with groups: API calls / contract's", grouped["calls"] / grouped["contract_calls"], 4.0 / 3.5
         ),
         Budget("10 pods, apply to ready, s over the floor", small["ready"] - small["floor_ready"], 1.0),
-        Budget("5000 pods: operator memory, MiB", large["rss_mib"], 75 + large["pods"] * 10 / 1024),
+        Budget("5000 pods: operator memory, MiB", large["rss_mib"], memory(large["pods"], NODES)),
         Budget("5000 pods: writes of a restart", large["restart_writes"], 0),
         Budget("5000 cliques deleted, s", large["deleted"], 120),
+        *_beside_others(result["contended"], result["crowded"]),
     ]
+
+
+def _beside_others(contended: Result, crowded: Result) -> list[Budget]:
+    return [
+        Budget("contended: API calls per pod", contended["calls"] / contended["pods"], 6.0),
+        Budget(
+            "5000 pods of others: operator memory, MiB",
+            crowded["rss_mib"],
+            memory(crowded["pods"], crowded["nodes"], crowded["foreign"]),
+        ),
+    ]
+
+
+def memory(pods: int, nodes: int, foreign: int = 0) -> float:
+    """MiB for pods of sets, nodes, and pods of others."""
+    return 75 + (pods * 10 + nodes * 2 + foreign * 0.3) / 1024
 
 
 def kept(result: Result) -> bool:

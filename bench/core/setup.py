@@ -24,14 +24,20 @@ SETS = resource_of(PodCliqueSet.KIND)
 
 
 @asynccontextmanager
-async def operator(cluster: LocalCluster) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The operator, impersonating its own user, which identifies its requests in the audit log."""
+async def operator(cluster: LocalCluster, **placement: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The operator, impersonating its own user, which identifies its requests in the audit log. `placement`:
+    keys of the configuration of the default scheduler."""
     kubeconfig = json.loads(cluster.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] |= {"as": OPERATOR, "as-groups": ["system:masters"]}
     path = cluster.state.config("operator.kubeconfig")
     path.write_text(json.dumps(kubeconfig))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.core.operator", str(path), stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "bench.core.operator",
+        str(path),
+        json.dumps(placement),
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"

@@ -17,11 +17,12 @@ Result = dict[str, Any]
 
 
 def budgets(result: Result) -> list[Budget]:
-    """Seconds of one core until an answer, on 5,000 nodes."""
-    speed = result["speed"]
+    """Seconds of one core: until an answer, on 5,000 nodes, and of the longest round."""
+    speed, most = result["speed"], result["rounds"][-1]
     return [
         Budget("1,000 pods, p99, s", speed["1000 pods"]["p99"], 1.0),
         Budget("10 pods, p99, s", speed["10 pods"]["p99"], 0.02),
+        Budget(f"{most['gangs']} gangs, longest round, s", max(most["seconds"].values()), 1.5),
     ]
 
 
@@ -39,6 +40,7 @@ def show(result: Result) -> None:
         table,
         _answers(result["speed"]),
         _growth(result["speed"]["growth"]),
+        _rounds(result["rounds"]),
         _quality(result["quality"]),
     ):
         console.print(part)
@@ -64,6 +66,14 @@ def _growth(rows: list[Result]) -> Table:
         small, large = row["10 pods"]["p50"], row["1000 pods"]["p50"]
         bar = "█" * max(1, round(BAR * large / longest))
         table.add_row(f"{row['nodes']:,}", f"{small * 1000:.1f}", f"{large * 1000:.0f}", bar)
+    return table
+
+
+def _rounds(rows: list[Result]) -> Table:
+    rounds = list(rows[0]["seconds"])
+    table = Table("gangs on 500 nodes", *(f"{each.replace('_', ' ')}, ms" for each in rounds), box=None)
+    for row in rows:
+        table.add_row(str(row["gangs"]), *(f"{row['seconds'][each] * 1000:.0f}" for each in rounds))
     return table
 
 

@@ -15,6 +15,7 @@ CANCELLED_WORK_TIMEOUT = 1.0  # for cancelled work to clean up, before shutdown 
 QUEUE_STOP_TIMEOUT = 5.0  # for work in progress at shutdown, if the caller gives no other time
 STARTED_KEYS_IN_A_ROW = 7  # keys of sets that have begun, before one of a new set has its turn
 OUTDATED_HEAP_ENTRIES = 64  # of the delay queue that are not worth a rebuild of the heap
+LOGGED_TRACEBACKS = 1000  # causes whose traceback is logged once; beyond, each time: bounds the memory
 FAN_OUT_SLICE = 256  # keys enqueued in one turn of the event loop: about a millisecond
 
 # Plans
@@ -56,6 +57,7 @@ STATUS_MAX_DELAY = 20.0  # the longest that a status waits: users and autoscaler
 STATUSES_PER_PASS = 1000  # a replica may have thousands of cliques
 SCHEDULER_MESSAGE_FIRST_PAUSE = 2.0  # most gangs are scheduled by then, and the message is obsolete
 SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with other numbers
+DROPPED_CONSTRAINTS_RETRY = 60.0  # until a PodGroup without its constraints is created again: two writes
 SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 UNDECODABLE_ERRORS_PER_SET = 8  # the status of a set has room for 16
 NAMES_SHOWN = 3  # cliques, replicas, domains or nodes in one message, unless another limit is named
@@ -78,6 +80,7 @@ TOPOLOGY_USAGE_DELAY = 5.0  # nothing depends on the usage in the status of a to
 FREE_SLOTS_INTERVAL = 30.0  # between two counts for a topology: pods come and go all the time
 QUOTA_CACHE_DELAY = 0.25  # until the API server's own cache of quotas has the change, too
 QUOTA_RETRY_INTERVAL = 5.0  # between retries while other pods of the namespace come and go
+PRIORITY_CLASS_DELAY = 5.0  # until a class that is not cached is missing: it may be created with its set
 FABRIC_NODES_DELAY = 1.0  # nodes are added and removed in numbers, and listeners are called once for all
 OPTIONAL_SYNC_TIMEOUT = 5.0  # for kinds that only some sets need; after that only those sets wait
 SECRETS_SYNC_TIMEOUT = 5.0  # without the right to read Secrets their cache never syncs
@@ -155,7 +158,6 @@ INIT_TOKEN_BACKOFF = (0.05, 1.0)  # between two checks for the token that the ku
 
 # Scale-in
 SCALE_IN_POD_WAIT = 10.0  # that terminating pods delay other deletes: some have a grace period of an hour
-SCALE_IN_BULK = 128  # deleted replicas above which pods go first: 250 cliques cost 500 pods three seconds
 
 # Gang termination
 GANG_RESTARTS = 5  # in a row, after which a gang is not restarted, for a user to investigate
@@ -171,11 +173,13 @@ PLACEMENT_LIST_CHECK = 1.0  # between checks whether rights are missing, while t
 PLACEMENT_START_LIMIT = (
     10.0  # for the replicas of existing gangs to report, when a process becomes the leader
 )
-INCOMPLETE_GANG_LIMIT = 30.0  # for a released gang whose pods do not all find nodes, before it starts over
+INCOMPLETE_GANG_LIMIT = 30.0  # for a released gang none of whose pods is bound, before it starts over
+HALF_BOUND_LIMIT = 3.0  # once some are: the scheduler tries again after 1 s and 2 s
 FAILED_DOMAIN_DOUBLINGS = 10  # of that time: it is limited anyway
 FAILED_DOMAIN_BACKOFF = (10.0, 300.0)  # until a gang is placed in the same domain again
 NOMINATION_LIMIT = 5.0  # for pods in flight to be bound, before a gang is nominated again
 HOLD_LIMIT = 600.0  # for nodes that are held for one gang, before another gang may hold them
+HOLD_SEARCHES = 16  # in one round, for gangs that differ: each takes 5 to 200 ms on 5,000 nodes
 HOLD_DOMAINS = 8  # domains that are tried for a hold: those with the most free room
 HELD_NODES_SHOWN = 3  # of those that are held for a gang, in the message of its condition
 NOMINATION_RENEWAL = 5.0  # between renewals of nominations where a restart of the scheduler is not noticed
@@ -208,6 +212,7 @@ SMALL_REVIEW = 256 * 1024  # nearly all reviews have less
 LARGE_REVIEWS_AT_ONCE = 8  # so that memory is bounded
 REVIEW_BODY_TIMEOUT = 5.0  # for a body to arrive
 REVIEW_KEEPALIVE = 120.0  # API servers close idle connections after 90, so the server never does first
+MISSPELLED_KEY = 0.75  # similarity (difflib) of an unknown configuration key with a known one: `prot`, `port`
 DEEP_VALUE_SCANNED = 64 * 1024  # bytes; the path of a deep value behind them is not reported
 DEEP_VALUE_STEPS = 12  # of the path that are shown
 DEEP_VALUE_STEP_LENGTH = 63  # characters of one step

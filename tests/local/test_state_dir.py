@@ -138,7 +138,16 @@ def test_unresponsive_components_name_the_remedy(state) -> None:
     for part in lifecycle.COMPONENTS:
         processes.spawn(["sleep", "600"], state.log(part), state.pid(part))
     try:
-        with pytest.raises(LocalError, match=r"cannot be reached .*: grove down, then grove up"):
+        with pytest.raises(
+            LocalError,
+            match=r"cannot be reached .*: grove down --state-dir \S+, then grove up --state-dir \S+$",
+        ):
             lifecycle.up(state, SETTINGS, pytest.fail, ProgressReporter(Console(), quiet=True))
     finally:
         assert len(lifecycle.down(state, delete=True)) == len(lifecycle.COMPONENTS)
+
+
+def test_option_selects_the_cluster(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert StateDir(tmp_path / "grove" / "default").option == ""
+    assert StateDir(tmp_path / "my cluster").option == f" --state-dir '{tmp_path}/my cluster'"

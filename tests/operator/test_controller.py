@@ -11,6 +11,7 @@ from grove.api.naming import labels
 from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
 from grove.kube.client.transport import Request, Response
 from grove.kube.testing.virtual_time import run_in_virtual_time
+from grove.operator.reconcilers import replica
 from tests.operator.controller_run import Body, ControllerRun, error_reply, namespace_terminating, no_quota
 from tests.plan.builders import a_clique, a_set, read_set
 
@@ -211,12 +212,12 @@ def test_terminating_namesake_keeps_generation_unobserved():
     [
         (
             {"podCliqueScalingGroups": [{"name": "x", "cliqueNames": ["unknown"]}]},
-            "podCliqueScalingGroups refers to clique unknown, which does not exist",
+            "unidentified PodClique names found: use names of spec.template.cliques",
         ),
-        ({"terminationDelay": "soon"}, '"soon" is not a duration such as "4h0m0s" or "90s"'),
+        ({"terminationDelay": "soon"}, 'Invalid value: "soon"'),
     ],
 )
-def test_failed_plan_is_reported_and_blocks_no_other_set(wrong, message):
+def test_invalid_set_is_reported_and_blocks_no_other_set(wrong, message):
     """The webhooks deny such sets, but may not have been installed, or have lacked the rule."""
 
     async def scenario() -> ControllerRun:
@@ -226,7 +227,7 @@ def test_failed_plan_is_reported_and_blocks_no_other_set(wrong, message):
         await run.work(300)
         body = run.transport.api.get("PodCliqueSet", "wl")
         (error,) = body["status"]["lastErrors"]
-        assert error["description"].endswith(f"operator's log, cause: {message}")
+        assert message in error["description"]
         corrected = {"spec": {"template": dict.fromkeys(wrong)}}
         run.caches.sets.apply_event(
             "MODIFIED", read_set(run.transport.api.patch("PodCliqueSet", "wl", corrected))
@@ -238,6 +239,24 @@ def test_failed_plan_is_reported_and_blocks_no_other_set(wrong, message):
     created = [body["metadata"]["name"] for body in run.transport.sent("create", "pods")]
     assert sum(name.startswith("other-0-a-") for name in created) == 2
     assert sum(name.startswith("wl-0-a-") for name in created) == 2
+    assert set_errors(run) == [["ERR_VALIDATE_PODCLIQUESET"], []], "reported once, and cleared"
+
+
+def test_unexpected_failure_of_a_plan_is_reported(monkeypatch):
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of the operator")
+
+    async def scenario() -> ControllerRun:
+        run = ControllerRun(lambda request, body: None)
+        with monkeypatch.context() as broken:
+            broken.setattr(replica, "plan_replica", fail)
+            await run.work(60)
+        (error,) = run.transport.api.get("PodCliqueSet", "wl")["status"]["lastErrors"]
+        assert error["description"].endswith("operator's log, cause: KeyError: 'a fault of the operator'")
+        await run.work(300)
+        return run
+
+    run = run_in_virtual_time(scenario())
     assert set_errors(run) == [["ERR_PLAN_PODCLIQUESET_REPLICA"], []], "reported once, and cleared"
 
 

@@ -51,6 +51,34 @@ def test_log_level_filters_messages(level, first):
     assert json.loads(log_lines(level)[0])["message"] == first
 
 
+REPEATED = """
+import structlog
+from grove.api.configuration.types import LogFormat, LogLevel
+from grove.operator import logs
+
+logs.configure(LogLevel.INFO, LogFormat({format!r}))
+secret = "a pod spec of a user"
+
+def work(number):
+    return number / 0
+
+for number in range(3):
+    try:
+        work(number)
+    except ZeroDivisionError:
+        structlog.get_logger().exception("failed", key=str(number), action="retry", reason="a fault")
+"""
+
+
+@pytest.mark.parametrize("format_", ["json", "text"])
+def test_traceback_is_logged_once_without_local_variables(format_):
+    code = REPEATED.format(format=format_)
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stderr
+    assert text.count("Traceback (most recent call last)") == 1
+    assert text.count("ZeroDivisionError as logged before") == 2
+    assert "a pod spec of a user" not in text
+
+
 def test_text_format_is_readable_without_colours():
     line = log_lines(format_="text")[0]
     assert "working" in line

@@ -5,12 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from grove.api.intents import Patch
+from grove.api.meta import Condition
 from grove.api.naming import well_known
 from grove.api.types.common import LastError
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.model import ReplicaReport, ReplicaSummary
 from grove.plan.podcliqueset import plan_set
 from grove.plan.snapshot import SetSnapshot
+from grove.topology.enforcement import EnforcementFacts, enforcement
 from tests.plan.builders import a_set, read_set
 from tests.topology.builders import a_topology, missing, packed
 
@@ -127,3 +129,18 @@ def test_unavailable_levels_condition_is_set_and_removed() -> None:
     assert (back.status, back.last_transition_time) == ("False", "2027-01-15T08:00:00Z")
     indifferent = replace(the_set(1), status=reported.status)
     assert list(conditions_of(indifferent)) == ["Another", "UpdateInProgress"], "disabled, and no constraint"
+
+
+def test_enforcement_of_set_is_that_of_its_replicas() -> None:
+    good, bad = (enforcement(EnforcementFacts("kai", unmet=unmet)) for unmet in ("", "two racks"))
+
+    def found(*reported: Condition | None) -> tuple[str, str, int] | None:
+        reports = {n: ReplicaReport(3, replace(GOOD, enforced=each)) for n, each in enumerate(reported)}
+        workload = the_set(len(reported), well_known.SET_FINALIZER)
+        status = status_of(plan_set(SetSnapshot(workload, reports), NOW))
+        matching = [each for each in status.conditions if each.type == good.type]
+        return next(((each.status, each.message, each.observed_generation) for each in matching), None)
+
+    assert found(None, None) is None
+    assert found(good, None) == ("True", "kai is given the constraints", 3)
+    assert found(good, bad) == ("False", "two racks", 3)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
 from grove import timing
-from grove.api.intents import Delete
+from grove.api.intents import Delete, Intent
 from grove.plan.model import Plan
 from grove.plan.replica import plan_replica
 from grove.plan.scale_in import plan_scale_in
@@ -161,21 +163,46 @@ def test_other_objects_deleted_after_all_surplus_pods_gone():
     assert together() == Plan()
 
 
-def test_cliques_deleted_after_pod_deletes_before_pods_gone():
-    """Upstream's tests count cliques at the moment when the last pod is gone."""
+def prior(intents: Sequence[Intent], of: str) -> set[str]:
+    """Everything that must have succeeded before an intent is executed."""
+    after, found, rest = {intent.id: intent.after for intent in intents}, set[str](), [of]
+    while rest:
+        rest += set(after.get(rest.pop(), ())) - found
+        found.update(rest)
+    return found
+
+
+@pytest.mark.parametrize("replicas", [1, 200])
+def test_cliques_groups_and_gangs_deleted_before_last_pod(replicas):
+    """Upstream's tests count them at the moment when the last pod is gone."""
     sim = running("a:2 b:1", "x:1/1=b")
     sim.scale("PodCliqueSet", "wl", 0)
-    plan = plan_scale_in([sim.snapshot()], sim.now)
-    after = {intent.id: intent.after for intent in plan.intents}
-    pods = {f"delete Pod ns/{name}" for name in sim.pods("wl-0-a")}
-    assert pods <= set(after["delete PodClique ns/wl-0-a"])
-    assert "delete PodClique ns/wl-0-x-0-b" in after["delete PodCliqueScalingGroup ns/wl-0-x"]
+    plan = plan_scale_in([sim.snapshot()] * replicas, sim.now)
+    others = {intent.id for intent in plan.intents if intent.id.startswith("delete PodC")}
+    assert others == {
+        "delete PodClique ns/wl-0-a",
+        "delete PodClique ns/wl-0-x-0-b",
+        "delete PodCliqueScalingGroup ns/wl-0-x",
+    }
+    pods = [f"delete Pod ns/{name}" for name in sim.pods()]
+    assert [prior(plan.intents, pod) >= others for pod in pods].count(True) == 1
+    for id_ in (*pods, *others):
+        assert {"patch PodCliqueSet ns/wl", "delete PodGang ns/wl-0"} <= prior(plan.intents, id_)
     sim.settle()
     assert cliques(sim) == []
     assert sim.pods(), "they are still terminating"
     assert plan_scale_in([sim.snapshot()], sim.now).requeue_at == sim.now + timing.SCALE_IN_POD_WAIT, (
         "and waited for"
     )
+
+
+def test_pod_whose_clique_is_gone_is_deleted():
+    """The operator stopped after the clique was deleted, and before the last pod was."""
+    sim = running("a:2 b:2", "x:2/1=b")
+    sim.scale("PodCliqueSet", "wl", 0)
+    sim.api.delete("PodClique", "wl-0-a")
+    sim.settle()
+    assert [name for name, pod in sim.pods().items() if not pod.metadata.deletion_timestamp] == []
 
 
 def test_stuck_pods_delay_other_deletes_for_limited_time():
@@ -293,7 +320,7 @@ def test_pod_emits_event_when_gang_with_similar_name_goes():
     assert sorted(event.reason for event in plan.events) == ["PodDeleteSuccessful", "PodGangDeleteSuccessful"]
     assert events(plan) == [("wl-0-x-0-b", "Deleted pod wl-0-x-0-b"), ("wl", "Deleted PodGang wl-0-x")]
     deleted = [intent.target for intent in plan.intents if isinstance(intent, Delete)]
-    assert [target.kind for target in deleted] == ["Pod", "PodGang", "Pod", "Pod", "PodClique"]
+    assert [target.kind for target in deleted] == ["Pod", "PodGang", "Pod", "PodClique", "Pod"]
 
 
 def test_clique_that_leaves_base_gang_emits_events():

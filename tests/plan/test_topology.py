@@ -44,6 +44,7 @@ def drift(status):
     return [(each.status, each.reason) for each in status.conditions if each.type == "SchedulerTopologyDrift"]
 
 
+LEVELS = "expected [zone, rack], found [rack, zone]"
 SAME, OTHER = theirs("zone", "rack"), theirs("rack", "zone")
 ROWS = [
     # references, existing objects; status and reason, entries (scheduler, reference, sync, version, message)
@@ -64,7 +65,7 @@ ROWS = [
                 "racks",
                 False,
                 4,
-                'KAI Topology "racks" has other levels and is recreated: KAI says no',
+                'KAI Topology "racks" is recreated: expected [zone, rack], found [rack, zone]: KAI says no',
             )
         ],
     ),
@@ -97,7 +98,7 @@ ROWS = [
         [SchedulerTopology(KAI, True, found=OTHER)],
         ("Unknown", "TopologyNotFound"),
         [
-            ("kai-scheduler", "racks", False, 4, 'KAI Topology "racks" has other levels and is recreated'),
+            ("kai-scheduler", "racks", False, 4, f'KAI Topology "racks" is recreated: {LEVELS}'),
             ("volcano", "v", False, 0, "scheduler backend volcano does not support topology management"),
             ("unknown", "n", False, 0, "scheduler backend unknown is not enabled"),
         ],
@@ -164,7 +165,8 @@ def test_raising_backend_affects_only_itself():
     )
     assert working.in_sync
     (condition,) = status.conditions
-    assert condition.message.endswith("have drifted: 1 of 2")
+    assert condition.message.endswith("have drifted: 1 of 2; a-worse-one: RuntimeError: out of order")
+    assert status.domains == "level-0, level-1"
     assert status.observed_generation == 0
 
 

@@ -26,6 +26,9 @@ def referred(*names):
 
 
 OLD_NAME = "spec.schedulerTopologyReferences"
+NO_SCHEDULER = "name the scheduler that has the topology"
+NO_TOPOLOGY = "name the topology of the scheduler, or remove the entry: the operator then creates one"
+LONG = f"example.com/{'x' * 64}"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,22 @@ OLD_NAME = "spec.schedulerTopologyReferences"
                 "backend does not implement topology-aware scheduling"
             ],
         ),
+        (
+            topology(
+                schedulerReferences=[{"schedulerName": "", "reference": ""}],
+                schedulerTopologyBindings=[{"schedulerName": "kai-scheduler", "topologyReference": ""}],
+            ),
+            [
+                f"spec.schedulerReferences[0].schedulerName: Required value: {NO_SCHEDULER}",
+                f"spec.schedulerReferences[0].reference: Required value: {NO_TOPOLOGY}",
+                f"{OLD_NAME}[0].topologyReference: Required value: {NO_TOPOLOGY}",
+            ],
+        ),
+        (
+            topology([{"domain": "zone", "key": LONG}]),
+            [f'spec.levels[0].key: Invalid value: "{LONG}": name part must be no more than 63 characters'],
+        ),
+        (topology([{"domain": "zone", "key": LONG[:-1]}]), []),
         ({"spec": {}}, ["spec.levels: Required value"]),
         ({}, ["spec: Required value"]),
         (topology([1]), ["spec.levels[0]: Invalid value: 1: must be an object"]),
@@ -166,3 +185,18 @@ def test_warnings_about_many_sets_are_summarised():
     assert len(warnings) == 16
     assert warnings[-1] == "25 more PodCliqueSets lose topology domains"
     assert cluster_topology.on_delete({"spec": 1}, many).warnings == ()
+
+
+def test_label_that_no_node_has_is_a_warning():
+    body = topology()
+    key, domain = body["spec"]["levels"][1]["key"], body["spec"]["levels"][1]["domain"]
+    assert cluster_topology.level_keys(body)[1] == key
+    assert cluster_topology.level_keys({"spec": 1}) == ()
+    facts = replace(FACTS, unused_labels=frozenset({key, "unrelated"}))
+    expected = (
+        f"spec.levels[1].key: no node has the label {key}: gangs that require {domain} wait until nodes have "
+        "it",
+    )
+    assert cluster_topology.on_create(body, facts).warnings == expected
+    assert cluster_topology.on_update(body, body, facts).warnings == expected
+    assert cluster_topology.on_create(body, FACTS).warnings == ()

@@ -82,11 +82,12 @@ def test_topology_of_other_owner_is_left_unchanged(foreign):
     assert "not owned by this ClusterTopology" in sync.message
 
 
+DIFFER = "KAI Topology levels differ from ClusterTopology levels"
 DRIFTS = [
     (None, False, 'KAI Topology "referenced" not found', 0),
     (found("zone", "rack", owner=""), True, "", 4),
-    (found("rack", "zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
-    (found("zone", owner=""), False, "KAI Topology levels differ from ClusterTopology levels", 4),
+    (found("rack", "zone", owner=""), False, f"{DIFFER}: expected [zone, rack], found [rack, zone]", 4),
+    (found("zone", owner=""), False, f"{DIFFER}: expected [zone, rack], found [zone]", 4),
 ]
 
 

@@ -16,7 +16,10 @@ OTHER = f"{WELL}, but their order inverts constraints of the set: PodCliqueSet a
 A, X = f"{OTHER} PodClique 'a' in it for rack", f"{OTHER} PodCliqueScalingGroup 'x' in it for rack"
 LOST = "Unavailable topology domains: "
 ABSENT = 'ClusterTopology or ClusterTopologyBinding "racks" not found'
-NAMELESS = "PodCliqueSet topology constraints must include topologyName"
+NAMELESS = (
+    "PodCliqueSet topology constraints must include topologyName: add "
+    "spec.template.topologyConstraint.topologyName, the name of a ClusterTopology, to the set"
+)
 OFF = "Topology constraints are defined but Topology Aware Scheduling is disabled"
 ROWS = [
     # wishes, name in the set, topology; status, reason, message
@@ -30,6 +33,7 @@ ROWS = [
     ("/rack", "racks", a_topology("zone host"), TRUE, SOME, f"{LOST}[rack]"),
     ("zone", "racks", missing(), TRUE, "ClusterTopologyNotFound", ABSENT),
     ("zone", "", missing(""), UNKNOWN, "TopologyNameMissing", NAMELESS),
+    ("a:rack", "", missing(""), UNKNOWN, "TopologyNameMissing", NAMELESS),
     ("zone", "racks", None, UNKNOWN, "TopologyAwareSchedulingDisabled", OFF),
 ]
 
@@ -48,3 +52,36 @@ def test_condition_by_constraints_and_topology(wishes, name, topology, status, r
 
 def test_disabled_without_constraints_gives_no_condition():
     assert levels_unavailable(read_set(a_set("a")), None) is None
+
+
+def with_fallbacks(*fallbacks):
+    body = packed(a_set("a b", "x:1=b"), "rack", "racks")
+    body["spec"]["template"]["topologyConstraint"]["fallbacks"] = list(fallbacks)
+    return read_set(body)
+
+
+@pytest.mark.parametrize(
+    ("fallback", "topology", "expected"),
+    [
+        ({"packDomain": "zone"}, a_topology(), (FALSE, ALL, WELL)),
+        ({"packDomain": "block"}, a_topology(), (TRUE, SOME, f"{LOST}[block]")),
+        (
+            {"topologyName": "other"},
+            missing("other"),
+            (TRUE, "ClusterTopologyNotFound", ABSENT.replace("racks", "other")),
+        ),
+        ({"topologyName": "other"}, a_topology("zone"), (TRUE, SOME, f"{LOST}[rack]")),
+    ],
+)
+def test_condition_names_the_fallback_without_its_levels(fallback, topology, expected):
+    workload = with_fallbacks({"packDomain": "zone"}, fallback)
+    condition = levels_unavailable(workload, a_topology(), (a_topology(), topology))
+    status, reason, message = expected
+    if status == TRUE:
+        message = f"topologyConstraint.fallbacks[1], which is not tried: {message}"
+    assert (condition.status, condition.reason, condition.message) == (status, reason, message)
+
+
+def test_missing_levels_of_the_constraint_come_first():
+    condition = levels_unavailable(with_fallbacks({"packDomain": "zone"}), a_topology("zone"), (missing(),))
+    assert condition.message == f"{LOST}[rack]"

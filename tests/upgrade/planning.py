@@ -43,7 +43,7 @@ class Upgraded:
     """The current operator with the recorded objects in its caches. Create it inside of a running loop."""
 
     def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+        self._recording, self._waited = recording, 0.0
         fabrics: Providers = providers(tuple(recording.options.get("fabrics", ())))
         self.caches = Caches(fabrics=fabrics)
         self.graphs = GraphCaches() if recording.options.get("dynamo") else None
@@ -90,11 +90,15 @@ class Upgraded:
         self.controller.add_graphs(self.graphs, settings, transport)
 
     def clock(self) -> float:
-        return self._recording.at
+        return self._recording.at + self._waited
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._waited += seconds
 
     async def plan(self, key: Key) -> Plan:
         """The plan of a key, which reports as if it was executed."""
-        now, reconciler = self._recording.at, self.controller.engine.reconcilers[type(key)]
+        now, reconciler = self.clock(), self.controller.engine.reconcilers[type(key)]
         snapshot = await reconciler.observe(key)
         assert snapshot is not None
         plan = reconciler.plan(snapshot, now)

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from grove import timing
 from grove.api.intents import Patch, Status
 from grove.plan.timestamps import timestamp
 from tests.shared import shared_data
@@ -28,6 +29,43 @@ async def test_changed_template_is_planned_for() -> None:
     body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["image"] = "next:1"
     body["metadata"]["generation"] += 1
     assert await Upgraded(recording).intents()
+
+
+NAMED_BEFORE = {"b640bfbdb92d674c": "5051ce75f11792e5", "a6010da0ab55b007": "0867d7c5ef15dee1"}
+"""The hashes in the recording, and those that its build computed for the class `high` of the set: they count
+the class, although pods did not have it yet."""
+
+
+def a_set_with_priority_class(*classes: str) -> Recording:
+    """A recorded set, as its build left it with a PriorityClass: in the template and gangs, not in pods."""
+    recording = recordings.load("0.1.0/plain")
+    text = json.dumps(recording.objects)
+    for before, after in NAMED_BEFORE.items():
+        assert before in text
+        text = text.replace(before, after)
+    objects = json.loads(text)
+    for body in objects:
+        if body["kind"] == "PodCliqueSet":
+            body["spec"]["template"]["priorityClassName"] = "high"
+        elif body["kind"] == "PodGang":
+            body["spec"]["priorityClassName"] = "high"
+    api = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    objects += [{**api, "metadata": {"name": name}, "value": 7} for name in classes]
+    return Recording(recording.name, recording.at, recording.options, objects)
+
+
+async def test_pods_without_the_class_of_their_set_stay() -> None:
+    planned = await Upgraded(a_set_with_priority_class("high")).intents()
+    assert [intent.id for intent in planned if not isinstance(intent, Status)] == []
+
+
+async def test_pods_of_a_set_with_a_missing_class_stay() -> None:
+    recording = a_set_with_priority_class()
+    upgraded = Upgraded(recording)
+    assert [intent.id for intent in await upgraded.intents() if not isinstance(intent, Status)] == []
+    upgraded.wait(timing.PRIORITY_CLASS_DELAY)
+    planned = [intent for intent in await upgraded.intents() if not isinstance(intent, Status)]
+    assert {(type(intent), intent.target.kind) for intent in planned} == {(Patch, "PodGang")}
 
 
 async def test_take_over_from_upstream_restarts_no_pod() -> None:

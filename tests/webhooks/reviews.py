@@ -30,7 +30,8 @@ OPERATOR = "system:serviceaccount:grove-system:grove-operator"
 
 
 def workload(**template: Any) -> Body:
-    clique = {"name": "worker", "spec": {"replicas": 2, "podSpec": {"containers": [{"name": "c"}]}}}
+    pod = {"containers": [{"name": "c", "image": "model:1"}]}
+    clique = {"name": "worker", "spec": {"replicas": 2, "podSpec": pod}}
     return {
         "apiVersion": "grove.io/v1alpha1",
         "kind": "PodCliqueSet",

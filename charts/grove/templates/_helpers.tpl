@@ -27,6 +27,15 @@ app.kubernetes.io/name: {{ include "grove.name" . }}
 {{ include "grove.commonLabels" . }}
 {{- end }}
 
+{{/* The labels of an object: its own, and those of the release, which win. Call with (list $ .Values.its.labels ...). */}}
+{{- define "grove.labelsWith" -}}
+{{- $all := dict }}
+{{- range rest . }}
+{{- $all = mergeOverwrite $all (deepCopy (. | default dict)) }}
+{{- end }}
+{{- mergeOverwrite $all (include "grove.labels" (index . 0) | fromYaml) | toYaml }}
+{{- end }}
+
 {{/* `annotations:` of an object: commonAnnotations and its own. Call with (list $ .Values.its.own ...). */}}
 {{- define "grove.annotations" -}}
 {{- $all := deepCopy (index . 0).Values.commonAnnotations }}
@@ -39,17 +48,29 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* An image reference. Call with (list $ .Values.image). */}}
+{{/* An image reference. Call with (list $ .Values.image). As in upstream's chart, a digest may be given as tag. */}}
 {{- define "grove.image" -}}
 {{- with index . 1 -}}
 {{ .repository }}
-{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (index $ 0).Chart.AppVersion }}{{ end }}
+{{- if .digest }}@{{ .digest }}{{ else if hasPrefix "sha256:" .tag }}@{{ .tag }}{{ else }}:{{ .tag | default (index $ 0).Chart.AppVersion }}{{ end }}
 {{- end -}}
 {{- end }}
 
-{{/* The operator's configuration file. */}}
+{{/* "yes" if deployment.env has a variable of that name. Call with (list $ "NAME"). */}}
+{{- define "grove.hasVariable" -}}
+{{- range (index . 0).Values.deployment.env }}
+{{- if eq .name (index $ 1) }}yes{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* The operator's configuration file. As for upstream's operator, what is empty has its default. */}}
 {{- define "grove.config" -}}
 {{- $config := deepCopy .Values.config }}
+{{- range list "certProvisionMode" "secretName" "serverCertDir" }}
+{{- if not (index $config.server.webhooks .) }}
+{{- $_ := unset $config.server.webhooks . }}
+{{- end }}
+{{- end }}
 {{- $election := $config.leaderElection | default dict }}
 {{- if not $election.resourceNamespace }}
 {{- $_ := set $config "leaderElection" (merge (dict "resourceNamespace" .Release.Namespace) $election) }}
@@ -64,6 +85,14 @@ grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
 
 {{- define "grove.certificatesByHand" -}}
 {{- if eq .Values.config.server.webhooks.certProvisionMode "manual" }}yes{{ end }}
+{{- end }}
+
+{{- define "grove.certificateSecret" -}}
+{{ .Values.config.server.webhooks.secretName | default "grove-webhook-server-cert" }}
+{{- end }}
+
+{{- define "grove.certificateDirectory" -}}
+{{ .Values.config.server.webhooks.serverCertDir | default "/etc/grove-operator/webhook-certs" }}
 {{- end }}
 
 {{/* "yes" if a scheduler profile of that name is configured. Call with (list $ "kai-scheduler"). */}}

@@ -63,6 +63,10 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaimtemplates]
   verbs: [get, list, watch]
+# Which ones exist: pods cannot be created with others.
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [get, list, watch]
 # To resume creation when a quota has room.
 - apiGroups: [""]
   resources: [resourcequotas]
@@ -122,7 +126,7 @@ the API server. The verbs are those that it uses: it patches objects and never r
 {{- if and (eq .name "default-scheduler") (dig "config" "gangScheduling" false .) }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 {{- end }}
 {{- end }}
 {{- if include "grove.usesScheduler" (list . "volcano") }}
@@ -144,8 +148,15 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [""]
   resources: [nodes, resourcequotas]
   verbs: [get, list, watch]
-- apiGroups: [scheduling.k8s.io]
-  resources: [priorityclasses]
+# What pods need besides the resources of nodes; read once a gang has claims on devices, or on volumes.
+- apiGroups: [resource.k8s.io]
+  resources: [deviceclasses, resourceslices]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [persistentvolumes, persistentvolumeclaims]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses]
   verbs: [get, list, watch]
 {{- end }}
 
@@ -253,13 +264,14 @@ the API server. The verbs are those that it uses: it patches objects and never r
 {{- define "grove.certificateRules" -}}
 - apiGroups: [""]
   resources: [secrets]
-  resourceNames: [{{ .Values.config.server.webhooks.secretName }}]
+  resourceNames: [{{ include "grove.certificateSecret" . }}]
   verbs: [get, patch]
 {{- end }}
 
-{{/* A role and its binding to the operator's ServiceAccount. */}}
+{{/* A role and its binding to the operator's ServiceAccount. "key": where upstream's values have labels of the role. */}}
 {{- define "grove.grant" }}
 {{- range list .kind (printf "%sBinding" .kind) }}
+{{- $values := index $.top.Values (printf "%s%s" ($.key | default "none") (trimPrefix $.kind .)) }}
 {{- if ne . $.kind }}
 ---
 {{- end }}
@@ -271,7 +283,7 @@ metadata:
   namespace: {{ . }}
   {{- end }}
   labels:
-    {{- include "grove.labels" $.top | nindent 4 }}
+    {{- include "grove.labelsWith" (list $.top ($values).labels) | nindent 4 }}
   {{- with include "grove.annotations" (list $.top) }}{{ . | nindent 2 }}{{ end }}
 {{- if eq . $.kind }}
 rules:

@@ -6,16 +6,14 @@ merge nor a server-side apply changes it.
 */}}
 {{- define "grove.webhook" }}
 {{- $top := .top }}
+{{- $own := index $top.Values.webhooks (.values | default "none") | default dict }}
 apiVersion: admissionregistration.k8s.io/v1
 kind: {{ .kind }}WebhookConfiguration
 metadata:
   name: {{ .name }}
   labels:
-    {{- include "grove.labels" $top | nindent 4 }}
-    {{- with $top.Values.webhooks.labels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-  {{- with include "grove.annotations" (list $top $top.Values.webhooks.annotations) }}{{ . | nindent 2 }}{{ end }}
+    {{- include "grove.labelsWith" (list $top $top.Values.webhooks.labels $own.labels) | nindent 4 }}
+  {{- with include "grove.annotations" (list $top $top.Values.webhooks.annotations $own.annotations) }}{{ . | nindent 2 }}{{ end }}
 webhooks:
   {{- include "grove.webhookEntry" . }}
   {{- with .deletions }}

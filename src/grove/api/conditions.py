@@ -14,6 +14,7 @@ class ConditionType(StrEnum):
     GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
     UPDATE_IN_PROGRESS = "UpdateInProgress"
     TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
+    CONSTRAINTS_ENFORCED = "TopologyConstraintsEnforced"
     SCHEDULER_TOPOLOGY_DRIFT = "SchedulerTopologyDrift"
     SHADOWED = "Shadowed"
     COMPUTE_DOMAINS_READY = "ComputeDomainsReady"
@@ -21,6 +22,7 @@ class ConditionType(StrEnum):
     SCHEDULED = "Scheduled"
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
+    PLACEMENT_UNPROTECTED = "PlacementUnprotected"
 
 
 class CliqueReason(StrEnum):
@@ -63,6 +65,20 @@ class TopologyLevelsReason(StrEnum):
     SWITCHED_OFF = "TopologyAwareSchedulingDisabled"
 
 
+class EnforcementReason(StrEnum):
+    """Reasons of `TopologyConstraintsEnforced` on a PodGang and on a PodCliqueSet: the first two if it is
+    True, the others if it is False."""
+
+    BY_PLACEMENT = "EnforcedByPlacement"
+    BY_SCHEDULER = "EnforcedByScheduler"
+    LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
+    NOT_CONFIGURED = "SchedulerNotConfigured"
+    DROPPED = "ConstraintsDroppedByAPIServer"
+    OBJECT_FAILED = "SchedulerObjectFailed"
+    UNSUPPORTED = "UnsupportedByScheduler"
+    NOT_MET = "RequiredDomainsNotMet"
+
+
 class DriftReason(StrEnum):
     """Reasons of `SchedulerTopologyDrift` on a topology."""
 
@@ -86,9 +102,12 @@ class GangReason(StrEnum):
     NOT_SCHEDULED = "PodGroupsNotScheduled"
     ONE_MEMBER_POD_PER_NODE = "OneMemberPodPerNode"
     RELEASED_IN_PART = "ReleasedInPart"
+    LABEL_MISSING = "TopologyLabelMissing"
     READY = "AllPodGroupsReady"
     NOT_READY = "PodGroupsNotReady"
     BUDGET_SPENT = "TerminationBudgetSpent"
+    DEVICES_NOT_HELD = "DevicesNotHeld"
+    VOLUMES_NOT_HELD = "VolumesNotHeld"
 
 
 class ComputeDomainsReason(StrEnum):

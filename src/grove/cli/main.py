@@ -13,13 +13,26 @@ from pathlib import Path
 from typing import Annotated
 
 import structlog
-from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
+from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 from rich.text import Text
 
-from grove.cli.commands import cluster, crds, delete_podgroups, demo, detach, get, initc, operator, tree
+from grove.cli.commands import (
+    cluster,
+    crds,
+    delete_podgroups,
+    demo,
+    detach,
+    get,
+    initc,
+    operator,
+    tree,
+    webhooks,
+)
+from grove.cli.console import open_console
+from grove.cli.usage_errors import usage_error
 from grove.kube.errors import KubeError
 from grove.local.errors import LocalError
+from grove.operator.logs import has_colours
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -29,6 +42,7 @@ app = App(
     name="grove",
     help="Grove: gang-scheduled pods for multi-node inference on Kubernetes.",
     version_flags=["--version"],
+    console=open_console(),
     suppress_keyboard_interrupt=False,
 )
 app.command(cluster.up)
@@ -42,6 +56,28 @@ app.command(delete_podgroups.delete_podgroups)
 app.command(operator.operator)
 app.command(get.get)
 app.command(tree.tree)
+app.command(webhooks.webhooks)
+
+
+@app.command
+def version() -> None:
+    """Print the version of grove, as --version does."""
+    app.version_print()
+
+
+@app.command(name="help")
+def _help(*command: str) -> None:
+    """Show the commands, or the options of one command.
+
+    Parameters
+    ----------
+    command
+        Name of a command; of `grove cluster`, its own command as well.
+    """
+    chain, apps, unknown = app.parse_commands(command)
+    if unknown:
+        raise UnknownCommandError(unused_tokens=unknown, app=apps[-1], command_chain=chain)
+    app.help_print(command)
 
 
 @app.command(name="initc", help_flags=[], version_flags=[])
@@ -52,12 +88,13 @@ def _initc(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command. An error that the user can fix is one line and an exit code, never a traceback."""
-    _configure_logging()
     ready_output()
+    _configure_logging()
     try:
         code = _run(arguments)
         sys.stdout.flush()  # here, because an error at interpreter exit can no longer be reported
-    except CycloptsError:  # cyclopts has already printed it
+    except CycloptsError as error:
+        _print_error(usage_error(error))
         code = EXIT_FAILED
     except (LocalError, KubeError) as error:
         _print_error(str(error))
@@ -83,7 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(arguments: list[str] | None) -> int | str | None:
     try:
-        code: int | str | None = app(arguments, exit_on_error=False)
+        code: int | str | None = app(arguments, exit_on_error=False, print_error=False)
     except SystemExit as end:
         return end.code
     return code
@@ -109,6 +146,10 @@ def _discard_output() -> None:
 def _configure_logging() -> None:
     """Log warnings to stderr. The operator configures its own logging (`grove.operator.logs`)."""
     structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(colors=has_colours(sys.stderr)),
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # looked up at the time of logging
     )
@@ -116,4 +157,4 @@ def _configure_logging() -> None:
 
 def _print_error(line: str) -> None:
     text = Text.assemble(("grove:", "bold red"), " ", line)  # brackets in the line are not markup
-    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+    open_console(stderr=True).print(text, highlight=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from grove.local.errors import LocalError
+from grove.local.paths import default_state_dir
 from grove.local.private_files import write_private
 
 _MIN_FREE_BYTES = 256 * 2**20  # etcd preallocates 64 MiB for each of its log segments
@@ -62,6 +64,11 @@ class StateDir:
     root: Path
 
     @property
+    def option(self) -> str:
+        """What selects this cluster in a command, to be put after its name; empty for the default one."""
+        return "" if self.root == default_state_dir() else f" --state-dir {shlex.quote(str(self.root))}"
+
+    @property
     def kubeconfig(self) -> Path:
         return self.root / "kubeconfig"
 
@@ -100,7 +107,7 @@ class StateDir:
             raise LocalError(f"cannot read {self._record}: {error.strerror}") from error
         except msgspec.MsgspecError as error:
             raise LocalError(
-                f"{self._record} is damaged ({error}): remove {self.root} and run grove up"
+                f"{self._record} is damaged ({error}): remove {self.root} and run grove up{self.option}"
             ) from error
 
     def write(self, record: ClusterRecord) -> None:

@@ -32,11 +32,13 @@ from grove.operator.keys import (
     TopologyKey,
     replica_of,
 )
-from grove.operator.observers.cluster_view import ClusterView
+from grove.operator.observers.claim_sources import ClaimSourcesObserver
+from grove.operator.observers.cluster.cluster_view import ClusterView
+from grove.operator.observers.cluster.free_slots import FreeSlotsObserver
 from grove.operator.observers.dynamo import GraphObserver
 from grove.operator.observers.fabric import FabricLookup
-from grove.operator.observers.free_slots import FreeSlotsObserver
 from grove.operator.observers.placement import PlacementState
+from grove.operator.observers.priority_classes import PriorityClassLookup
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.operator.observers.topology_usage import TopologyUsageObserver
@@ -52,6 +54,7 @@ from grove.operator.reconcilers.slow_writes import SlowWrites
 from grove.operator.reconcilers.topology import TopologyReconciler
 from grove.operator.watches.dynamo import graph_watches
 from grove.operator.watches.fabric import domain_watches
+from grove.operator.watches.node_labels import node_label_watches
 from grove.operator.watches.placement import placement_watches
 from grove.operator.watches.quotas import quota_watches
 from grove.operator.watches.table import register
@@ -87,7 +90,15 @@ class Controller:
         view = self._cluster_view(settings)
         placement = self._placement(view, settings)
         observer = Observer(
-            caches, self.engine.states, placement, init_image, topologies, schedulers, self._fabric_lookup
+            caches,
+            self.engine.states,
+            placement,
+            init_image,
+            topologies,
+            schedulers,
+            self._fabric_lookup,
+            PriorityClassLookup(caches, self.engine.clock),
+            self._claim_sources(view),
         )
         self._add_workloads(observer, topologies, placement)
         free_slots = None
@@ -100,6 +111,7 @@ class Controller:
             *workload_watches(caches, self.engine.states, self.engine.busy_delay),
             *domain_watches(caches, self._fabric_lookup),
             *(topology_watches(caches, free_slots) if topology_aware else ()),
+            *(node_label_watches(caches) if topology_aware else ()),
             *quota_watches(caches.quotas, self.engine.api_errors),
         )
         register(watches, self.queue.enqueue, self.queue.reset_backoff)
@@ -109,6 +121,13 @@ class Controller:
         if settings is None or pods is None or devices is None:
             return None
         return ClusterView(self._caches.nodes, pods, devices)
+
+    def _claim_sources(self, view: ClusterView | None) -> ClaimSourcesObserver | None:
+        volumes = self._caches.volumes
+        if view is None or volumes is None:
+            return None
+        register(placement_watches(self._caches, view, volumes, self._fabric_lookup), self.queue.enqueue)
+        return ClaimSourcesObserver(self._caches, view, volumes)
 
     def _placement(
         self, view: ClusterView | None, settings: PlacementSettings | None
@@ -130,7 +149,6 @@ class Controller:
             placement.expect(replicas, self.engine.clock() + timing.PLACEMENT_START_LIMIT)
             self._enqueue_later(PlacementKey(), timing.PLACEMENT_START_LIMIT + timing.PLACEMENT_INTERVAL)
         view.subscribe(partial(self._on_cluster_change, placement))
-        register(placement_watches(caches, view), self.queue.enqueue)
         caches.scheduler_process.subscribe(partial(self._on_cluster_change, placement))
         return placement
 

@@ -69,6 +69,7 @@ class Manager:
             auto_fabric=auto_fabric,
             pods_per_set=pods_per_set,
             placement=settings is not None,
+            topology_aware=topology_aware,
             scheduler_lease=settings.scheduler_lease if settings is not None else None,
         )
         self._dynamo = dynamo
@@ -100,6 +101,8 @@ class Manager:
                 tasks.create_task(self.caches.scheduler_process.run(client))
             if self.caches.devices is not None:
                 tasks.create_task(self.caches.devices.run(client, crd_watch))
+            if self.caches.volumes is not None:
+                tasks.create_task(self.caches.volumes.run(client))
             tasks.create_task(self._log_missing_crds())
             for cache in self.caches.needed:
                 await cache.synced.wait()

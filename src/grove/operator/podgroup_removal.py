@@ -8,14 +8,14 @@ on the upgraded cluster creates groups of the same names.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from grove import timing
 from grove.api.naming import labels, well_known
 from grove.kube.client.client import Client, Object
 from grove.kube.client.resource import LEASES
 from grove.kube.errors import Conflict, KubeError, NotFound
-from grove.kube.leader.lease import Lease
+from grove.kube.leader.lease import Lease, is_held
 from grove.operator.caches.registry import external_resource
 from grove.schedulers.kube_podgroups import V1Alpha2
 
@@ -26,7 +26,7 @@ async def reject_running_operator(client: Client, lease_name: str) -> None:
     """Raises KubeError if an operator leads: it would create the groups again."""
     leases = await client.list(LEASES, as_type=Lease, fields=f"metadata.name={lease_name}")
     for lease in leases.items:
-        if _is_held(lease, datetime.now(UTC)):
+        if is_held(lease, datetime.now(UTC)):
             where = f"{lease.metadata.namespace}/{lease.metadata.name}"
             raise KubeError(
                 f"an operator is running ({lease.spec.holder_identity} holds lease {where}) and would create "
@@ -75,12 +75,3 @@ async def _delete(client: Client, found: Object) -> bool:
     except Conflict:  # changed in between: the next attempt lists again
         return False
     return True
-
-
-def _is_held(lease: Lease, now: datetime) -> bool:
-    """Whether a candidate holds the lease and has renewed it in time."""
-    spec = lease.spec
-    if not spec.holder_identity or not spec.renew_time:
-        return False
-    duration = timedelta(seconds=spec.lease_duration_seconds or timing.LEASE_DURATION)
-    return datetime.fromisoformat(spec.renew_time) + duration > now

@@ -59,6 +59,8 @@ class OperatorSettings(Struct, frozen=True):
     """The backends of the schedulers that workloads may use; None: no scheduler objects are written."""
     fabrics: Providers = Providers()
     """The vendors whose fabric domains are managed."""
+    any_port: bool = False
+    """Whether a port that is in use is replaced by a free one: no configuration file has chosen it."""
 
     @property
     def lease_namespace(self) -> str:
@@ -114,7 +116,8 @@ async def operate(settings: OperatorSettings) -> None:
         async def not_ready_reasons() -> list[str]:
             return manager.caches.unsynced or await admission.not_ready_reasons()
 
-        async with serving([*endpoints(settings.configuration, not_ready_reasons), admission.endpoint]):
+        served = [*endpoints(settings.configuration, not_ready_reasons), admission.endpoint]
+        async with serving(served, any_port=settings.any_port):
             log.info("started", key="operator", action="watch", reason=settings.connection.server)
             coroutines = (manager.watch(), admission.run(), _lead(settings, transport, manager))
             await run_until_first_ends(stop_requested.wait(), *coroutines)

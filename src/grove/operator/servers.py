@@ -1,6 +1,7 @@
 """The HTTP servers of the operator: probes, metrics, webhooks and, if enabled, its asyncio tasks.
 
-Every operator replica serves them, leader or not. Port 0 takes any free port; the log shows which.
+Every operator replica serves them, leader or not. Port 0 takes any free port; the log shows which. Without a
+configuration file, a port that is in use is replaced by a free one.
 """
 
 from __future__ import annotations
@@ -58,17 +59,18 @@ def endpoints(config: OperatorConfiguration, not_ready_reasons: NotReadyReasons)
 
 
 @asynccontextmanager
-async def serving(endpoints: Iterable[Endpoint]) -> AsyncIterator[None]:
-    """Serve all these endpoints while the body runs. Raises ListenError."""
+async def serving(endpoints: Iterable[Endpoint], *, any_port: bool = False) -> AsyncIterator[None]:
+    """Serve all these endpoints while the body runs; with `any_port`, on a free port where theirs is in use.
+    Raises ListenError."""
     async with AsyncExitStack() as stack:
         for endpoint in endpoints:
-            await stack.enter_async_context(_serving(endpoint))
+            await stack.enter_async_context(_serving(endpoint, any_port))
         yield
 
 
 @asynccontextmanager
-async def _serving(endpoint: Endpoint) -> AsyncIterator[None]:
-    listener, runner = _listen(endpoint), endpoint.runner
+async def _serving(endpoint: Endpoint, any_port: bool) -> AsyncIterator[None]:
+    listener, runner = _listen(endpoint, any_port), endpoint.runner
     await runner.setup()
     try:
         await web.SockSite(runner, listener, ssl_context=endpoint.tls).start()
@@ -109,12 +111,16 @@ def _handler(respond: RespondFunction) -> Handler:
     return handle
 
 
-def _listen(endpoint: Endpoint) -> socket.socket:
+def _listen(endpoint: Endpoint, any_port: bool) -> socket.socket:
     try:
         return _bind(endpoint.host, endpoint.port)
     except OSError as problem:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
         busy = problem.errno == errno.EADDRINUSE
+        if busy and any_port:
+            reason = f"{where} is in use, perhaps by another operator"
+            log.warning("port in use", key=endpoint.key, action="listen on a free port", reason=reason)
+            return _bind(endpoint.host, 0)
         remedy = "choose another port, or 0 for any free one" if busy else "check the address"
         # Failed name resolution has errno values of its own, below 0, with a fitting strerror.
         number = problem.errno or 0

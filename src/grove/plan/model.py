@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from grove.api.event_reasons import EventReporter
 from grove.api.intents import Intent, ObjectRef, Target
+from grove.api.meta import Condition
 from grove.api.types.common import LastError
 from grove.plan.placement.demand import Demand
 
@@ -96,6 +97,8 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     """Those of them that made no progress within `progressDeadline`."""
     unconfigured_scheduler: str = ""
     """The name of its scheduler if the configuration does not list that scheduler; empty otherwise."""
+    enforced: Condition | None = None
+    """Whether the topology constraints of its gangs are enforced; None if they have none."""
 
 
 class ReplicaReport(Struct, frozen=True, gc=False):

@@ -24,6 +24,8 @@ from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.replica_domains import domain_errors
+from grove.plan.gang.enforcement import enforced_constraints, of_replica
+from grove.plan.gang.placement_status import placement_events
 from grove.plan.gang.planner import GangPlanner
 from grove.plan.gang.startup_dependencies import StartupDependencies
 from grove.plan.members.lost_pods import restore_labels
@@ -90,9 +92,19 @@ def _plan_existing(
     )
     for gang in layout.gangs:
         gang_planner.plan(gang)
+    demands = tuple(gang_planner.placements.demands)
+    if gang_planner.awaits_decision and _is_new(snapshot):
+        # All of it is written and reported in one pass, so that placement costs no call: first pods need no
+        # events, and the set need not be confirmed before objects that it never had are created.
+        return Plan(placement_demands=demands)
     delete_surplus(snapshot, layout, pods_by_clique, writes)
+    obsolete, retry_at = gang_planner.scheduler_objects.obsolete.plan_deletes(now)
+    writes.add_all(obsolete)
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)
+    enforced = enforced_constraints(
+        snapshot, layout.gangs, gang_planner.scheduler_objects, gang_planner.placements.placed
+    )
     deletes, force_delete_at = force_deletes(snapshot.workload, cliques.values(), now)
     writes.add_all(deletes)
     writes.events += map(pod_deleted, deletes)
@@ -107,9 +119,15 @@ def _plan_existing(
             exhausted_messages(members.decision),
             gang_planner.scheduler_objects.pending_reasons,
             gang_planner.placements.placed,
+            enforced,
             now,
         ),
-        events=(*writes.events, *termination.events, *gang_planner.scheduler_objects.events(layout.gangs)),
+        events=(
+            *writes.events,
+            *termination.events,
+            *gang_planner.scheduler_objects.events(layout.gangs),
+            *placement_events(snapshot),
+        ),
         errors=(
             *dependencies.errors(layout.cliques),
             *claims.errors,
@@ -121,14 +139,22 @@ def _plan_existing(
             rollout.requeue_at,
             members.decision.requeue_at,
             force_delete_at,
+            snapshot.priority.due,
+            retry_at,
             *(clique.membership.requeue_at for clique in cliques.values()),
         ),
-        report=_summary(
-            snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler
+        report=replace(
+            _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
+            enforced=of_replica(enforced),
         ),
-        placement_demands=tuple(gang_planner.placements.demands),
-        partial=held is not None,
+        placement_demands=demands,
+        partial=held is not None or gang_planner.scheduler_objects.holds_new_gangs,
     )
+
+
+def _is_new(snapshot: Snapshot) -> bool:
+    """Whether nothing of the replica exists yet."""
+    return not (snapshot.groups or snapshot.cliques or snapshot.gangs or snapshot.pods)
 
 
 class _MemberPlan(Struct, frozen=True):

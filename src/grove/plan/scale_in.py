@@ -1,15 +1,16 @@
 """Plans scale-in: deletes set replicas above spec.replicas, and cliques, groups and gangs that are not in the
 layout.
 
-    counts confirmed -> gangs rewritten or deleted -> pods -> cliques, groups -> claims, the Service deleted
+    counts confirmed -> gangs rewritten or deleted -> pods but one -> cliques, groups -> the last pod
+                     -> claims, the Service deleted
 
 A count is confirmed on the object that it was read from before anything is deleted because of it: an operator
 that acts on a stale count fails there. Pods are deleted after no gang names them, as everywhere.
 
-Pods hold GPUs, the other objects hold nothing. So the other objects of deleted replicas follow when the pods
-of all of these replicas are gone: until then, every request would slow down the termination of pods. Cliques
-are deleted right after their pods, unless many replicas are deleted at once: a client that counts cliques
-when the last pod is gone must not find more cliques than there are replicas.
+A client that counts cliques, groups or gangs when the last pod is gone must not find more than there are
+replicas. So one pod of a deleted replica is deleted after its cliques and groups. All other objects follow
+when the pods of all of these replicas are gone: pods hold GPUs, and until then every request would slow down
+their termination.
 """
 
 from __future__ import annotations
@@ -42,16 +43,10 @@ T = TypeVar("T", bound=GroveObject)
 
 def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
     """Plans the replicas above spec.replicas: their gangs and pods, then all other objects."""
-    replicas, owners_too = list(map(keep_owned, snapshots)), len(snapshots) <= timing.SCALE_IN_BULK
-    writes, terminating = (
-        WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots))),
-        list[Pod](),
-    )
-    for snapshot in replicas:
-        pods_by_clique = PodsByClique(snapshot.pods)
-        pods = _pods_of(snapshot.cliques.values(), pods_by_clique)
-        pods += chain.from_iterable(pods_by_clique.orphans.values())
-        _delete_pods(snapshot, pods, writes, owners=owners_too and _has_deletable_owners(snapshot))
+    replicas, terminating = list(map(keep_owned, snapshots)), list[Pod]()
+    writes = WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots)))
+    for found, snapshot in zip(snapshots, replicas, strict=True):
+        _delete_pods_and_owners(snapshot, _pods_to_delete(found, snapshot), writes)
         terminating += (
             pod for pod in snapshot.pods if pod_state.terminating(pod) and _belongs_to_replica(pod, snapshot)
         )
@@ -64,51 +59,64 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
     return Plan(writes.intents(), requeue_at=waits)
 
 
-def _delete_pods(snapshot: Snapshot, pods: Iterable[Pod], writes: WriteCollector, *, owners: bool) -> None:
-    """Deletes gangs and pods, and with `owners` also autoscalers, cliques and groups. One event
-    names the base gangs of all deleted replicas: an event for each pod would be an API call for each pod,
-    while other workloads wait for the GPUs."""
-    staying = {pod.metadata.name: pod for pod in pods if not pod_state.terminating(pod)}
-    if not (staying or snapshot.gangs or owners):
+def _pods_to_delete(found: Snapshot, owned: Snapshot) -> list[Pod]:
+    """The pods of the replica's cliques, orphans, and pods whose clique is already deleted."""
+    known = {clique.metadata.uid for clique in found.cliques.values()}
+    cliques = {clique.metadata.uid for clique in owned.cliques.values()}
+    return [
+        pod
+        for pod in owned.pods
+        if not pod_state.terminating(pod)
+        and (
+            pod_state.controller_uid(pod.metadata) in cliques
+            or (pod_state.controller_uid(pod.metadata) not in known and _belongs_to_replica(pod, owned))
+        )
+    ]
+
+
+def _delete_pods_and_owners(snapshot: Snapshot, pods: Sequence[Pod], writes: WriteCollector) -> None:
+    """Deletes gangs and pods, and autoscalers, cliques and groups before the last pod. One event names the
+    base gangs of all deleted replicas: an event for each pod would be an API call for each pod, while other
+    workloads wait for the GPUs."""
+    owners = _has_deletable_owners(snapshot)
+    if not (pods or snapshot.gangs or owners):
         return
     fence = (writes.confirm(snapshot.workload),)
     after = tuple(writes.add(delete(gang, fence)) for gang in snapshot.gangs.values()) or fence
     if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
         writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
     references = {clique.metadata.uid: reference(clique) for clique in snapshot.cliques.values()}
-    deletes_by_owner: dict[str, list[str]] = {}
-    for pod in staying.values():
-        owner = pod_state.controller_uid(pod.metadata)
-        deletion = delete_pod(pod, after, references.get(owner))
-        deletes_by_owner.setdefault(owner, []).append(writes.add(deletion))
-    if owners:
-        # Autoscalers first: without their scale target they report errors.
-        prior_deletes = tuple(
-            writes.add(delete_autoscaler(found, fence)) for found in snapshot.autoscalers.values()
-        )
-        for clique in snapshot.cliques.values():
-            writes.add(
-                delete(clique, (*(deletes_by_owner.get(clique.metadata.uid) or after), *prior_deletes))
-            )
-        gone = writes.planned_ids(delete(clique).id for clique in snapshot.cliques.values())
-        writes.add_all(delete(group, gone or (*after, *prior_deletes)) for group in snapshot.groups.values())
+
+    def delete_each(chosen: Sequence[Pod], after: tuple[str, ...]) -> tuple[str, ...]:
+        owner = pod_state.controller_uid
+        deletions = (delete_pod(pod, after, references.get(owner(pod.metadata))) for pod in chosen)
+        return tuple(map(writes.add, deletions))
+
+    others = delete_each(pods[:-1], after)
+    delete_each(pods[-1:], (*after, *_delete_owners(snapshot, others or after, writes)) if owners else after)
+
+
+def _delete_owners(snapshot: Snapshot, after: tuple[str, ...], writes: WriteCollector) -> tuple[str, ...]:
+    """Deletes autoscalers, cliques and groups. Autoscalers first: without their scale target they report
+    errors."""
+    autoscalers = (delete_autoscaler(found, after) for found in snapshot.autoscalers.values())
+    after = tuple(map(writes.add, autoscalers)) or after
+    cliques = tuple(writes.add(delete(clique, after)) for clique in snapshot.cliques.values())
+    groups = tuple(writes.add(delete(group, cliques or after)) for group in snapshot.groups.values())
+    return (*cliques, *groups)
 
 
 def _has_deletable_owners(snapshot: Snapshot) -> bool:
-    """Whether cliques or groups can be deleted right after their pods. If the replica has claims they stay:
+    """Whether cliques or groups can be deleted before the last pod. If the replica has claims they stay:
     the claims are found by them."""
     return bool(snapshot.cliques or snapshot.groups) and not any(claims_of_replica(snapshot.shared))
 
 
-def deletion_requested(snapshot: Snapshot, replicas: int) -> bool:
+def deletion_requested(snapshot: Snapshot) -> bool:
     """Whether everything of a replica that is deleted without waiting for its pods to be gone has been
-    deleted; `replicas` is how many replicas are deleted together with it."""
+    deleted."""
     pods_terminating = all(map(pod_state.terminating, snapshot.pods))
-    return (
-        pods_terminating
-        and not snapshot.gangs
-        and not (replicas <= timing.SCALE_IN_BULK and _has_deletable_owners(snapshot))
-    )
+    return pods_terminating and not snapshot.gangs and not _has_deletable_owners(snapshot)
 
 
 def deletes_delayed_until(terminating: Iterable[Pod], now: float) -> float | None:
@@ -204,10 +212,17 @@ def _delete_clique(
 ) -> list[Delete]:
     """The deletes of a clique's pods, and then of the clique."""
     after, regarding = fences + _gang_writes_naming(snapshot, clique.metadata.name, writes), reference(clique)
-    staying = (pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod))
-    pods = [delete_pod(pod, after, regarding) for pod in staying]
-    then = after + tuple(map(writes.add, pods))
-    of_clique = delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes) or after)
+    staying = [pod for pod in _pods_of([clique], pods_by_clique) if not pod_state.terminating(pod)]
+    if any(claims_of(snapshot.shared, labels.CLIQUE, clique.metadata.name)):
+        pods = [delete_pod(pod, after, regarding) for pod in staying]
+        then = after + tuple(map(writes.add, pods))
+        of_clique = delete(clique, _delete_claims(snapshot, labels.CLIQUE, clique, then, writes))
+    else:  # before the last pod, for clients that count cliques when the pods are gone
+        of_clique = delete(clique, after)
+        pods = [delete_pod(pod, after, regarding) for pod in staying[:-1]]
+        last = [delete_pod(pod, (*after, of_clique.id), regarding) for pod in staying[-1:]]
+        writes.add_all((*pods, of_clique, *last))
+        pods += last
     writes.add(of_clique)
     return [*pods, of_clique]
 

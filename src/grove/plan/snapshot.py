@@ -42,6 +42,14 @@ class ClaimObjects(Struct, frozen=True):
     """Names of terminating claims."""
 
 
+class PriorityLookup(Struct, frozen=True):
+    """Whether the PriorityClass that a set names is missing."""
+
+    missing: bool = False
+    due: float | None = None
+    """When a class that is not found counts as missing: until then it may have been created just now."""
+
+
 class Snapshot(Struct, frozen=True):
     """The existing objects of one replica, by name; pods are unordered.
 
@@ -88,6 +96,28 @@ class Snapshot(Struct, frozen=True):
     `desired.limits`)."""
     kind_problem: str = ""
     """Why the kind of the scheduler's objects cannot be used; empty if it can."""
+    priority: PriorityLookup = PriorityLookup()
+    """Whether the PriorityClass that the set names exists."""
+    node_labels: Mapping[str, Mapping[str, str]] | None = None
+    """The labels of the nodes of the replica's pods, at least those of the topology's levels; None: not
+    known, or in `placements`."""
+    unused_labels: frozenset[str] = frozenset()
+    """The labels of the topology's levels that no node has."""
+
+    @property
+    def priority_class(self) -> str:
+        """The PriorityClass of the set's gangs, and of pods that name none; empty if the set names none, or
+        one that does not exist."""
+        return "" if self.priority.missing else self.workload.spec.template.priority_class_name
+
+    @property
+    def nodes_of_pods(self) -> Mapping[str, Mapping[str, str]] | None:
+        """The labels of the node of each bound pod, by the name of the pod; None: not known."""
+        labels = self.placements.node_labels if self.placements is not None else self.node_labels
+        if labels is None:
+            return None
+        bound = ((pod.metadata.name, pod.spec.node_name) for pod in self.pods)
+        return {name: labels[node] for name, node in bound if node in labels}
 
     def topology_of(self, attempt: int) -> ResolvedTopology | None:
         """The topology of the set's constraint (0), or of one of its fallbacks (1, ...)."""
@@ -127,11 +157,17 @@ class SetSnapshot(Struct, frozen=True):
     """None: no RBAC objects are planned."""
     errors: tuple[LastError, ...] = ()
     """Errors of the set itself, as of the previous pass."""
+    invalid: str = ""
+    """The message of the admission rules that the stored set breaks; empty: none."""
     topology: ResolvedTopology | None = None
+    fallback_topologies: tuple[ResolvedTopology, ...] = ()
+    """Those of the fallbacks of its constraint, in order."""
     shared: ClaimObjects | None = None
     """None: no shared claims are planned."""
     domains: tuple[ResolvedDomain, ...] = ()
     """The fabric domains of the set."""
+    priority: PriorityLookup = PriorityLookup()
+    """Whether the PriorityClass that the set names exists."""
     too_many: UserError | None = None
     """The set requests too many pods and is held: only the replicas that have reported count."""
     surplus: tuple[Snapshot, ...] = ()

@@ -93,6 +93,7 @@ def plan_topology(
         conditions=_with_condition(known, drift, ConditionType.SCHEDULER_TOPOLOGY_DRIFT, now),
         scheduler_topology_statuses=(*entries, *unavailable),
         used_by=_users(usage.users),
+        domains=", ".join(level.domain for level in topology.spec.levels),
     )
     if usage.nodes is not None:
         levels = level_statuses(topology.spec.levels, usage.nodes)
@@ -142,6 +143,7 @@ def plan_shadowed(binding: ClusterTopologyBinding, now: float) -> Plan:
         nodes=0,
         levels=(),
         used_by=None,
+        domains="",
         observed_generation=binding.metadata.generation,
     )
     return Plan((), (status_update(binding, status),))
@@ -208,7 +210,7 @@ def _drift(
 ) -> Condition | None:
     if not entries and not unavailable:
         return None
-    drifted = sum(not entry.in_sync for entry in entries)
+    drifted = [f"{entry.scheduler_name}: {entry.message}" for entry in entries if not entry.in_sync]
     status, reason = "False", DriftReason.IN_SYNC
     message = "All scheduler backend topologies are in sync"
     if unavailable:
@@ -216,7 +218,8 @@ def _drift(
         message = "One or more referenced scheduler backends are unavailable for topology management"
     elif drifted:
         status, reason = "True", DriftReason.DRIFT
-        message = f"One or more scheduler backend topologies have drifted: {drifted} of {len(entries)}"
+        counted = f"{len(drifted)} of {len(entries)}"
+        message = f"One or more scheduler backend topologies have drifted: {counted}; {'; '.join(drifted)}"
     return Condition(
         type=ConditionType.SCHEDULER_TOPOLOGY_DRIFT,
         status=status,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grove.api.field_errors import FieldError, duplicate, invalid
+from grove.api.field_errors import FieldError, duplicate, invalid, required
 from grove.api.types.clustertopology import ClusterTopologyBinding
-from grove.rules import decode
+from grove.rules import decode, syntax
 from grove.rules.error_verdict import never_raises
 from grove.rules.model import AdmissionResult, Facts, TopologyUser
 from grove.schedulers import kai, kai_topology
@@ -34,7 +34,7 @@ def on_create(new: Body, facts: Facts) -> AdmissionResult:
     affected = _affected_sets(
         _visible_domains(new, None, facts), _visible_domains(new, _domains(topology), facts), facts
     )
-    return AdmissionResult(errors, (*_scheduler_warnings(topology, facts), *affected))
+    return AdmissionResult(errors, (*_level_warnings(topology, facts), *affected))
 
 
 @never_raises
@@ -43,9 +43,9 @@ def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
     disabled backend is refused only if the change adds it. Never raises."""
     verdict = on_create(new, facts)
     if verdict.allowed:
-        scheduler_warnings = _scheduler_warnings(topology := decode.topology(new), facts)
+        of_levels = _level_warnings(topology := decode.topology(new), facts)
         removals = _removal_warnings(old, _domains(topology), facts)
-        return AdmissionResult(warnings=(*scheduler_warnings, *removals))
+        return AdmissionResult(warnings=(*of_levels, *removals))
     known = set(map(str, on_create(old, facts).errors))
     return AdmissionResult(tuple(error for error in verdict.errors if str(error) not in known))
 
@@ -106,8 +106,23 @@ def _inverted_nestings(user: TopologyUser, before: tuple[str, ...], after: tuple
     return [each for each in inverted(user.nestings, after) if each not in known]
 
 
-def _scheduler_warnings(topology: decode.DecodedTopology, facts: Facts) -> Iterator[str]:
-    """Levels for which a scheduler gets no topology. Other schedulers may use them, so they are no errors."""
+def level_keys(body: Body) -> tuple[str, ...]:
+    """The node labels of a topology's levels, for the caller to look up. Never raises."""
+    try:
+        return tuple(level.key for level in decode.topology(body).spec.levels)
+    except (decode.ObjectFormatError, RecursionError):
+        return ()
+
+
+def _level_warnings(topology: decode.DecodedTopology, facts: Facts) -> Iterator[str]:
+    """Levels whose label no node has, and levels for which a scheduler gets no topology. Nodes may be added
+    later and other schedulers may use the levels, so these are no errors."""
+    for index, level in enumerate(topology.spec.levels):
+        if level.key in facts.unused_labels:
+            yield (
+                f"spec.levels[{index}].key: no node has the label {level.key}: gangs that require "
+                f"{level.domain} wait until nodes have it"
+            )
     if kai.NAME in facts.schedulers and kai.NAME not in dict(topology.spec.references):
         for why in kai_topology.refused(tuple(level.key for level in topology.spec.levels)):
             yield f"spec.levels: no Topology is created for {kai.NAME}: {why}"
@@ -121,6 +136,8 @@ def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:
             yield duplicate(f"spec.levels[{index}].domain", level.domain)
         if level.key in labels:
             yield duplicate(f"spec.levels[{index}].key", level.key)
+        wrong = syntax.label_key(level.key)
+        yield from (invalid(f"spec.levels[{index}].key", level.key, each) for each in wrong)
         domains.add(level.domain)
         labels.add(level.key)
 
@@ -128,16 +145,26 @@ def _levels(topology: decode.DecodedTopology) -> Iterator[FieldError]:
 def _schedulers(topology: decode.DecodedTopology, facts: Facts) -> Iterator[FieldError]:
     seen: set[str] = set()
     aware = {backend.name for backend, _ in facts.backends.topology_aware}
-    for path, listed in (
-        (_REFERENCES, [each.scheduler_name for each in topology.spec.scheduler_references]),
-        (_BINDINGS, [each.scheduler_name for each in topology.spec.scheduler_topology_bindings]),
-    ):
-        for index, name in enumerate(listed):
-            place = f"{path}[{index}].schedulerName"
-            if name in seen:
-                yield duplicate(place, name)
-            elif name not in facts.schedulers:
-                yield invalid(place, name, "scheduler backend is not enabled in Grove")
-            elif name not in aware:
-                yield invalid(place, name, "scheduler backend does not implement topology-aware scheduling")
-            seen.add(name)
+    for path, scheduler, reference in _references(topology):
+        place = f"{path}.schedulerName"
+        if not scheduler:
+            yield required(place, "name the scheduler that has the topology")
+        elif scheduler in seen:
+            yield duplicate(place, scheduler)
+        elif scheduler not in facts.schedulers:
+            yield invalid(place, scheduler, "scheduler backend is not enabled in Grove")
+        elif scheduler not in aware:
+            yield invalid(place, scheduler, "scheduler backend does not implement topology-aware scheduling")
+        if not reference[1]:
+            why = "name the topology of the scheduler, or remove the entry: the operator then creates one"
+            yield required(f"{path}.{reference[0]}", why)
+        seen.add(scheduler)
+
+
+def _references(topology: decode.DecodedTopology) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """The path of each reference, its scheduler, and the field of its topology with the value."""
+    for index, each in enumerate(topology.spec.scheduler_references):
+        yield f"{_REFERENCES}[{index}]", each.scheduler_name, ("reference", each.reference)
+    for index, bound in enumerate(topology.spec.scheduler_topology_bindings):
+        found = ("topologyReference", bound.topology_reference)
+        yield f"{_BINDINGS}[{index}]", bound.scheduler_name, found

@@ -53,6 +53,7 @@ class PodContainer(Wire, frozen=True):
     """A container."""
 
     name: str = ""
+    image: str = ""
     env: tuple[Variable, ...] = ()
 
 
@@ -64,6 +65,7 @@ class CliquePodSpec(Wire, frozen=True):
     scheduler_name: str = ""
     node_name: str = ""
     restart_policy: str = ""
+    priority_class_name: str = ""
     topology_spread_constraints: tuple[Raw, ...] = ()
 
 

@@ -63,13 +63,17 @@ class Facts(Struct, frozen=True):
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The domains of each known topology by its name, from broad to narrow. A ClusterTopology takes
     precedence over a ClusterTopologyBinding of the same name."""
+    unlabelled: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By the name of a known topology, the domains of which no node has the label, with that label."""
+    unused_labels: frozenset[str] = frozenset()
+    """Labels of the topology under review that no node has."""
     users: tuple[TopologyUser, ...] = ()
     """The sets that use the topology under review."""
     other_kind_domains: tuple[str, ...] | None = None
     """The domains of the topology of the other kind with the same name; None if it does not exist."""
     found: Mapping[ClusterLookup, dict[str, Any] | None] = field(default_factory=dict)
-    """The objects that scheduler backends looked up; None for one that does not exist. A lookup that was not
-    made has no entry."""
+    """The objects that scheduler backends looked up, and PriorityClasses; None for one that does not exist. A
+    lookup that was not made has no entry."""
     network: Network = Network()
     """The configuration of multi-node NVLink."""
     fabrics: Providers = Providers()

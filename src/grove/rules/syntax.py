@@ -76,7 +76,7 @@ def variable(value: str) -> Iterator[str]:
 def label_errors(path: str, labels: Mapping[str, str]) -> Iterator[FieldError]:
     """Errors of the labels of an object."""
     for key, value in labels.items():
-        yield from (invalid(path, key, wrong) for wrong in _key_errors(key))
+        yield from (invalid(path, key, wrong) for wrong in label_key(key))
         if not value:
             continue
         if len(value) > MAX_LABEL:
@@ -90,12 +90,13 @@ def annotation_errors(path: str, annotations: Mapping[str, str]) -> Iterator[Fie
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
-        yield from (invalid(path, key, wrong) for wrong in _key_errors(key.lower()))
+        yield from (invalid(path, key, wrong) for wrong in label_key(key.lower()))
     if size > _MAX_ANNOTATIONS:
         yield FieldError(path, ErrorType.TOO_LONG, detail=f"may not be more than {_MAX_ANNOTATIONS} bytes")
 
 
-def _key_errors(key: str) -> tuple[str, ...]:
+def label_key(key: str) -> tuple[str, ...]:
+    """Errors of the key of a label."""
     if len(key) > _MAX_SUBDOMAIN + 1 + MAX_LABEL:
         return (f"must be no more than {_MAX_SUBDOMAIN + 1 + MAX_LABEL} characters",)
     return _qualified_name_errors(key)

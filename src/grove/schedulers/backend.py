@@ -222,15 +222,29 @@ class SchedulerBackend(ABC):
         """The desired object of a gang; None, the default: leave it as it is. Raises `UnsupportedGang`."""
         return None
 
+    def lost_constraints(self, gang: Body, spec: Mapping[str, Any]) -> str:
+        """Which topology constraints of a gang are missing in the `spec` of its object as the API server
+        stored it, and what the user can do; empty, the default, if none is. Where an object without a spec
+        would lack some, pods are created only after the stored object has been compared."""
+        return ""
+
+    def obsolete_objects(self, request: GangRequest) -> Iterable[str]:
+        """The names of the gang's objects that are not its current one and that none of `request.pods`
+        needs: the core deletes them. None by default."""
+        return ()
+
     def crd_problem(self, definition: Body | None) -> str:
         """Why the installed CRD, if any, cannot be used; empty, the default, if it can."""
         return ""
 
     def kind_problem(self, list_error: str) -> str:
         """Why `gang_object_kind` cannot be used, and what the user can do: no version of it is served, or it
-        cannot be listed because of `list_error`. Empty, the default, if the backend knows nothing better than
-        the reply of the API server."""
-        return ""
+        cannot be listed because of `list_error`. Empty if the backend knows nothing better than the reply of
+        the API server, as by default on errors."""
+        kind = self.gang_object_kind
+        if kind is None or list_error:
+            return ""
+        return f"{kind.plural}.{kind.group} is not served: install {self.name} with its CRDs"
 
     def waiting_reason(self, found: SchedulerObject) -> str:
         """Why the gang of the object is not scheduled yet, as the scheduler's own message; empty, which is

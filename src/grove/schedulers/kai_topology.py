@@ -55,7 +55,7 @@ def sync(topology: AnyTopology, found: SchedulerObject | None) -> TopologySync:
         return TopologySync(in_sync=False, message=why, observed=observed, failed=True)
     if _levels(found) == _keys(topology):
         return TopologySync(in_sync=True, observed=observed)
-    why = f'KAI Topology "{name}" has other levels and is recreated'
+    why = f'KAI Topology "{name}" is recreated: {_difference(topology, found)}'
     return TopologySync(
         in_sync=False, message=why, observed=observed, intents=_recreate(topology, wanted, found)
     )
@@ -67,7 +67,8 @@ def drift(topology: AnyTopology, reference: str, found: SchedulerObject | None) 
         return TopologySync(in_sync=False, message=f'KAI Topology "{reference}" not found')
     if _levels(found) == _keys(topology):
         return TopologySync(in_sync=True, observed=found.metadata.generation)
-    why = f"KAI Topology levels differ from {type(topology).KIND.name} levels"
+    kind = type(topology).KIND.name
+    why = f"KAI Topology levels differ from {kind} levels: {_difference(topology, found)}"
     return TopologySync(in_sync=False, message=why, observed=found.metadata.generation)
 
 
@@ -108,6 +109,10 @@ def _target(topology: AnyTopology) -> Target:
 def _controlled(metadata: ObjectMeta, topology: AnyTopology) -> bool:
     uid = topology.metadata.uid
     return any(owner.controller and owner.uid == uid for owner in metadata.owner_references)
+
+
+def _difference(topology: AnyTopology, found: SchedulerObject) -> str:
+    return f"expected [{', '.join(_keys(topology))}], found [{', '.join(_levels(found))}]"
 
 
 def _keys(topology: AnyTopology) -> list[str]:

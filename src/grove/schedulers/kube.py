@@ -10,8 +10,9 @@ group, near the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import shorten
+from typing import Any
 
 from grove import timing
 from grove.api.configuration.default_scheduler import (
@@ -110,6 +111,15 @@ class Kube(SchedulerBackend):
             "spec": spec,
         }
 
+    def lost_constraints(self, gang: Body, spec: Mapping[str, Any]) -> str:
+        """The topology key, if its feature gate is off: the API server drops it without an error."""
+        return self._groups.lost_constraint(gang, spec) if self._groups is not None else ""
+
+    def obsolete_objects(self, request: GangRequest) -> Iterable[str]:
+        """The PodGroups of earlier levels, minimums or priorities that no pod names any more."""
+        in_use = {request.name, *map(group_of, request.pods)}
+        return () if self._groups is None else [name for name in request.objects if name not in in_use]
+
     def kind_problem(self, list_error: str) -> str:
         if not list_error:
             return _NOT_SERVED
@@ -123,8 +133,7 @@ class Kube(SchedulerBackend):
         near = () if self.placement.enabled else tuple(_preferred_terms(gang, clique))
         if self._groups is None or not name:
             return PodAdditions(preferred_affinity=near)
-        spec = {"schedulingGroup": {"podGroupName": name}, **self._groups.pod_fields(gang)}
-        return PodAdditions(spec=spec, preferred_affinity=near)
+        return PodAdditions(spec={"schedulingGroup": {"podGroupName": name}}, preferred_affinity=near)
 
     def can_join_group(self, gang: Body, name: str, members: Iterable[Pod | None]) -> bool:
         """Whether the group has its minimum of pods, counting those to be created. While pods of the gang
@@ -191,8 +200,8 @@ def _gang_wide_constraints(template: PodCliqueSetTemplate) -> Iterator[str]:
 
 def with_gang_scheduling(placement: PlacementSettings | None = None) -> Kube:
     """The backend that creates PodGroups, with those of earlier versions of Kubernetes. Where the operator
-    places gangs, the groups have no topology key: the pods are pinned, and the scheduler never preempts for a
-    group with a key."""
+    places gangs, the groups have no topology key: the pods are pinned, and before 1.37 the scheduler never
+    preempts for a group with a key."""
     keyed = placement is None or not placement.enabled
     backend = Kube(V1Beta1(keyed=keyed), placement)
     backend.older_versions = (Kube(V1Alpha2(keyed=keyed), placement),)

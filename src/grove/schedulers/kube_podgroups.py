@@ -24,6 +24,11 @@ from grove.schedulers.backend import Body, ForeignKind, GangRequest, SchedulingS
 
 _GROUP = "scheduling.k8s.io"
 _SUFFIX = 8
+_DROPPED = (
+    "the API server dropped the required topology level {key} from the PodGroup: start API server and "
+    "scheduler with --feature-gates=TopologyAwareWorkloadScheduling=true, or let the operator place gangs: "
+    "remove placement: Off from the profile of the default scheduler"
+)
 
 
 class PodGroups(ABC):
@@ -46,9 +51,10 @@ class PodGroups(ABC):
     def spec(self, request: GangRequest) -> Body | None:
         """The desired spec of the group; None if the existing one cannot be changed."""
 
-    def pod_fields(self, gang: Body) -> Body:  # noqa: ARG002 - most versions need none
-        """Fields of the pods, apart from the name of their group; none by default."""
-        return {}
+    def lost_constraint(self, gang: Body, spec: Mapping[str, Any]) -> str:
+        """That the stored group lacks the topology key of its gang, and what to do; empty if it does not."""
+        key = topology_key(gang["spec"]) if self._keyed else ""
+        return _DROPPED.format(key=key) if key and not _topology(spec) else ""
 
     def _terms(self, gang: Body) -> Body:
         """The minimum of a gang, and its topology key if groups have one."""
@@ -104,10 +110,6 @@ class V1Beta1(PodGroups):
         priority = priority_class(request.gang, request.scheduling_spec)
         return {**terms, **_priority_fields(priority), "disruptionMode": {_disruption_mode(request.gang): {}}}
 
-    def pod_fields(self, gang: Body) -> Body:
-        """The PriorityClass of the gang: the scheduler places no pod whose priority is not its group's."""
-        return _priority_fields(gang["spec"].get("priorityClassName", ""))
-
 
 def hashed_name(gang: Body, terms: Body) -> str:
     """The gang's name with a hash of the fields by which groups of one gang differ."""
@@ -132,8 +134,9 @@ def topology_key(spec: Body) -> str:
 
 
 def priority_class(gang: Body, scheduling_spec: SchedulingSpec) -> str:
-    """The PriorityClass of a group: the gang's, else the one of all its pods. Raises UnsupportedGang if pods
-    would have another priority than their group, as the scheduler never places such a group."""
+    """The PriorityClass of a group: the gang's, which all pods get that name none, else the one that all its
+    pods name. Raises UnsupportedGang if pods would have another priority than their group, as the scheduler
+    never places such a group."""
     of_gang = gang["spec"].get("priorityClassName", "")
     of_pods = {_priority_of_pods(bytes(each.spec.pod_spec)) for each in scheduling_spec.template.cliques}
     others = sorted(of_pods - {of_gang, ""} if of_gang else of_pods)
@@ -167,8 +170,11 @@ def _priority_fields(priority: str) -> Body:
 def _immutable_fields(spec: Mapping[str, Any]) -> tuple[Any, str]:
     """Topology and priority. The disruption mode is not compared: the mode of a group follows from the size
     that its gang had at first."""
-    topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
-    return topology, spec.get("priorityClassName", "")
+    return _topology(spec), spec.get("priorityClassName", "")
+
+
+def _topology(spec: Mapping[str, Any]) -> list[Body]:
+    return (spec.get("schedulingConstraints") or {}).get("topology") or []
 
 
 def _disruption_mode(gang: Body) -> str:

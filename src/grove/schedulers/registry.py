@@ -6,14 +6,14 @@ its profile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from grove.api.configuration.default_scheduler import PlacementSettings
 from grove.api.configuration.loading import ConfigurationError, load_default_scheduler
-from grove.api.configuration.types import OnUnsupported, Scheduler
+from grove.api.configuration.types import OnUnsupported, Scheduler, SchedulerProfile
 from grove.schedulers import kai, kube, lpx, volcano
 from grove.schedulers.backend import ForeignKind, SchedulerBackend
 from grove.schedulers.unavailable import UnavailableBackend
@@ -67,10 +67,28 @@ class SchedulerBackends(Struct, frozen=True):
 def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) -> SchedulerBackends:
     """The backends that a configuration lists. Raises ConfigurationError with all problems at once. A backend
     of another package that cannot be used is not a problem here: only the sets that use it wait."""
+    profiles = scheduler.enabled_profiles
+    created, problems = _create(enumerate(profiles), others)
+    if problems:
+        raise ConfigurationError(problems)
+    lenient = {each.name for each in profiles if each.unsupported_constraints is OnUnsupported.WARN}
+    return SchedulerBackends(created, scheduler.default_profile_name, frozenset(lenient))
+
+
+def profile_problems(
+    profiles: Iterable[tuple[int, SchedulerProfile]], others: Mapping[str, Factory] | None = None
+) -> tuple[str, ...]:
+    """What is wrong with profiles, given with their positions in the configuration."""
+    return _create(profiles, others)[1]
+
+
+def _create(
+    profiles: Iterable[tuple[int, SchedulerProfile]], others: Mapping[str, Factory] | None
+) -> tuple[dict[str, SchedulerBackend], tuple[str, ...]]:
     factories = {**(others or {}), **_BUILT_IN}
     created: dict[str, SchedulerBackend] = {}
     problems: list[str] = []
-    for index, profile in enumerate(scheduler.enabled_profiles):
+    for index, profile in profiles:
         place, factory = f"scheduler.profiles[{index}]", factories.get(profile.name)
         if factory is None:
             problems.append(
@@ -87,12 +105,7 @@ def backends(scheduler: Scheduler, others: Mapping[str, Factory] | None = None) 
         if not isinstance(backend, SchedulerBackend):
             backend = UnavailableBackend(profile.name, f"it is {_no_subclass(backend)}")
         created[profile.name] = backend
-    if problems:
-        raise ConfigurationError(tuple(problems))
-    lenient = {
-        each.name for each in scheduler.enabled_profiles if each.unsupported_constraints is OnUnsupported.WARN
-    }
-    return SchedulerBackends(created, scheduler.default_profile_name, frozenset(lenient))
+    return created, tuple(problems)
 
 
 def _no_subclass(backend: object) -> str:
@@ -113,3 +126,5 @@ _BUILT_IN: Mapping[str, Factory] = {
     volcano.NAME: lambda _: volcano.Volcano(),
     lpx.NAME: lambda _: lpx.Lpx(),
 }
+WITHOUT_SETTINGS = frozenset((kai.NAME, volcano.NAME, lpx.NAME))
+"""The built-in backends whose profiles have no `config`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -17,19 +18,20 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.naming.annotations import shared_with
-from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
-from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
+from grove.api.types.clustertopology import LABEL_KEY, MAX_LEVELS, ClusterTopology, ClusterTopologyBinding
+from grove.api.types.kubernetes_objects import PriorityClass, ResourceClaimTemplateObject
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.channel_coverage import ChannelCoverage
 from grove.fabrics.provider import Domain
 from grove.fabrics.requirements import DomainRequirement, Mode, domain_requirements
 from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client, Object
-from grove.kube.client.resource import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Resource
-from grove.kube.errors import KubeError, NotFound
+from grove.kube.client.resource import NODES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Resource
+from grove.kube.errors import Forbidden, KubeError, NotFound
 from grove.rules.fabric.accelerator_claims import ClaimSource, device_classes_in
 from grove.rules.model import Facts, ParentSet, TopologyUser
-from grove.schedulers.backend import ClusterLookup
+from grove.rules.podcliqueset.priority_classes import PRIORITY_CLASS
+from grove.schedulers.backend import AnyTopology, ClusterLookup
 from grove.topology.constraints import domains as constrained
 from grove.topology.constraints import topology_name_of
 from grove.topology.fallbacks import attempts
@@ -37,10 +39,15 @@ from grove.topology.nesting import nestings
 
 T = TypeVar("T")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?").fullmatch  # objects cannot have other names
+_LABEL = re.compile(LABEL_KEY).fullmatch
 
 
 class ClusterLookupFailed(Exception):
     """An object could not be read; the message says which, and that the request can be retried."""
+
+
+class _MayNotRead(Exception):
+    """The operator may not read a kind, and the verdict does not depend on it."""
 
 
 class NodeCoverage(Protocol):
@@ -59,6 +66,7 @@ class FactCaches(Protocol):
     topology_bindings: Cache[ClusterTopologyBinding]
     domains: dict[str, Cache[Domain]]
     claim_templates: Cache[ResourceClaimTemplateObject]
+    priority_classes: Cache[PriorityClass]
 
     @property
     def fabric_nodes(self) -> NodeCoverage:
@@ -91,16 +99,24 @@ class ClusterFacts:
     async def facts_with_topologies(
         self, topologies: Iterable[str], lookups: Iterable[ClusterLookup] = ()
     ) -> Facts:
-        """The base facts, the levels of those of these topologies that exist, and the objects that scheduler
-        backends look up for the validation of a set."""
-        known: dict[str, tuple[str, ...]] = {}
-        for name in sorted(filter(_NAME, topologies))[: timing.FACTS_NAMES]:
-            if (domains := await self._domains(name)) is not None:
-                known[name] = domains
+        """The base facts, the levels of those of these topologies that exist, and the objects that are looked
+        up for the validation of a set. One that may not be read is left out."""
+        named = sorted(filter(_NAME, topologies))[: timing.FACTS_NAMES]
+        known = {name: each for name in named if (each := await self._topology(name)) is not None}
         valid = [lookup for lookup in lookups if _NAME(lookup.name)][: timing.FACTS_NAMES]
-        found = {lookup: await self._lookup(lookup) for lookup in valid}
+        found: dict[ClusterLookup, dict[str, Any] | None] = {}
+        for lookup in valid:
+            with suppress(_MayNotRead):
+                found[lookup] = await self._lookup(lookup)
         base_facts = self.base_facts()
-        return replace(base_facts, topologies=known, found=found) if known or found else base_facts
+        if not known and not found:
+            return base_facts
+        return replace(
+            base_facts,
+            topologies={name: _domains_of(topology) for name, topology in known.items()},
+            unlabelled={name: _unlabelled(topology) for name, topology in known.items()},
+            found=found,
+        )
 
     def domain_sharers(self, namespace: str, name: str) -> tuple[tuple[str, DomainRequirement], ...]:
         """The domains that other sets of the namespace require by name."""
@@ -164,9 +180,19 @@ class ClusterFacts:
     async def _lookup(self, lookup: ClusterLookup) -> dict[str, Any] | None:
         kind = lookup.kind
         resource = Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
-        return await _read(
-            f"{kind.name} {lookup.name}", lambda: self._client.get(resource, lookup.name, as_type=dict)
-        )
+        if kind != PRIORITY_CLASS:
+            return await self._live(resource, lookup.name)
+        if self._caches.priority_classes.get("", lookup.name) is not None:
+            return {}
+        try:
+            return await self._live(resource, lookup.name)
+        except ClusterLookupFailed as failed:
+            if isinstance(failed.__cause__, Forbidden):  # rights from before the operator read classes
+                raise _MayNotRead from failed
+            raise
+
+    async def _live(self, resource: Resource, name: str) -> dict[str, Any] | None:
+        return await _read(f"{resource.kind} {name}", lambda: self._client.get(resource, name, as_type=dict))
 
     async def parent(self, namespace: str, name: str) -> ParentSet | None:
         """The set of that name; None if the API server has none either."""
@@ -180,21 +206,36 @@ class ClusterFacts:
             )
         return ParentSet(name, known.metadata.annotations) if known is not None else None
 
-    async def _domains(self, name: str) -> tuple[str, ...] | None:
+    async def unused_labels(self, keys: Iterable[str]) -> frozenset[str]:
+        """Those of the labels that no node has; none if there are no nodes, or if it cannot be found out: it
+        is for a warning."""
+        valid = [key for key in keys if _LABEL(key)][:MAX_LEVELS]
+        if not valid:
+            return frozenset()
+        client = self._client
+        try:
+            async with asyncio.timeout(timing.FACTS_READ_TIMEOUT):
+                used = await asyncio.gather(*(client.exists_any(NODES, labels=key) for key in valid))
+                unused = frozenset(key for key, is_used in zip(valid, used, strict=True) if not is_used)
+                return unused if unused and await client.exists_any(NODES) else frozenset()
+        except (TimeoutError, KubeError, ValueError):
+            return frozenset()
+
+    async def _topology(self, name: str) -> AnyTopology | None:
         # Of two topologies with one name, the ClusterTopology is used.
         kinds = (self._caches.topologies, self._caches.topology_bindings)
         for cache in kinds:
             if (known := cache.get("", name)) is not None:
-                return _domains_of(known)
+                return known
         for cache in kinds:
             live = await _read(f"{cache.resource.kind} {name}", self._reader(cache, name))
             if live is not None:
-                return _domains_of(live)
+                return live
         return None
 
     def _reader(
         self, cache: Cache[ClusterTopology] | Cache[ClusterTopologyBinding], name: str
-    ) -> Callable[[], Awaitable[ClusterTopology | ClusterTopologyBinding]]:
+    ) -> Callable[[], Awaitable[AnyTopology]]:
         return lambda: self._client.get(cache.resource, name, as_type=cache.as_type)
 
 
@@ -221,5 +262,12 @@ async def _read(what: str, read: Callable[[], Awaitable[T]]) -> T | None:
         raise ClusterLookupFailed(f"{what} could not be looked up: {why}; try again") from problem
 
 
-def _domains_of(topology: ClusterTopology | ClusterTopologyBinding) -> tuple[str, ...]:
+def _domains_of(topology: AnyTopology) -> tuple[str, ...]:
     return tuple(level.domain for level in topology.spec.levels)
+
+
+def _unlabelled(topology: AnyTopology) -> dict[str, str]:
+    """The domains of which no node has the label, with that label, as the status of the topology says."""
+    status = topology.status
+    unlabelled = {level.domain for level in status.levels if status.nodes and not level.labelled_nodes}
+    return {level.domain: level.key for level in topology.spec.levels if level.domain in unlabelled}

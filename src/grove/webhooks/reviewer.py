@@ -112,6 +112,8 @@ class Reviewer:
             return admission_review.allowed(
                 request.uid, cluster_topology.on_delete(request.old(), facts).warnings
             )
+        keys = cluster_topology.level_keys(request.new()) if facts.topology_aware else ()
+        facts = replace(facts, unused_labels=await self._cluster_facts.unused_labels(keys))
         return _validate(
             request, request.new(), facts, cluster_topology.on_create, cluster_topology.on_update
         )

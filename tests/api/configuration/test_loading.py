@@ -175,37 +175,72 @@ def test_all_type_errors_are_reported_at_once():
     ]
 
 
-def test_section_with_type_error_is_not_checked_further():
-    with pytest.raises(ConfigurationError) as caught:
-        load({"leaderElection": {"enabled": True, "leaseDuration": 30, "renewDeadline": "20s"}})
-    assert caught.value.problems == ("leaderElection.leaseDuration: must be text, not 30",)
+def test_valid_key_is_not_compared_with_an_invalid_one():
+    election = {"enabled": True, "leaseDuration": 30, "renewDeadline": "20s", "retryPeriod": "0s"}
+    _, wrong = loading.check({"leaderElection": election})
+    assert wrong == (
+        "leaderElection.leaseDuration: must be text, not 30",
+        "leaderElection.retryPeriod: must be greater than 0",
+    )
+    _, wrong = loading.check({"scheduler": {"profiles": [{"name": 1}], "defaultProfileName": "volcano"}})
+    assert wrong == ("scheduler.profiles[0].name: must be text, not 1",)
 
 
-def test_unknown_keys_are_found_at_every_depth():
-    document = {
-        "logLevl": "debug",
-        "server": {"metrics": {"prot": 1, "port": 2}},
-        "scheduler": {
-            "profiles": [
-                {"name": "external", "config": {"queue": 1}, "nmae": "x"},
-                {"name": "default-scheduler", "config": {"placment": "All", "schedulerLease": {"nme": "x"}}},
-            ]
-        },
-        "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
-        "leaderElection": None,
-    }
-    assert list(loading.unknown_keys(document)) == [
-        "logLevl",
-        "server.metrics.prot",
-        "scheduler.profiles[0].nmae",
-        "scheduler.profiles[1].config.placment",
-        "scheduler.profiles[1].config.schedulerLease.nme",
+UNKNOWN = {
+    "logLevl": "debug",
+    "later": {"key": 1},
+    "server": {"metrics": {"prot": 1, "port": 2}},
+    "scheduler": {
+        "profiles": [
+            {"name": "external", "config": {"queue": 1}, "nmae": "x"},
+            {
+                "name": "default-scheduler",
+                "config": {"gangSchedulng": True, "defragment": {}, "schedulerLease": {"nme": "x"}},
+            },
+            {"name": "volcano", "config": {"gangScheduling": True}},
+        ]
+    },
+    "dynamo": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}},
+    "leaderElection": None,
+}
+
+
+def test_misspelled_keys_are_problems_at_every_depth():
+    _, wrong = loading.check(UNKNOWN)
+    config = "scheduler.profiles[1].config"
+    assert wrong == (
+        "logLevl: unknown key: did you mean logLevel?",
+        "server.metrics.prot: unknown key: did you mean port?",
+        "scheduler.profiles[0].nmae: unknown key: did you mean name?",
+        f"{config}.gangSchedulng: unknown key: did you mean gangScheduling?",
+        f"{config}.schedulerLease.nme: unknown key: did you mean name?",
+    )
+
+
+def test_misspelled_key_without_value_is_a_problem():
+    _, wrong = loading.check({"limts": None, "server": {"webhoks": None}})
+    assert [each.partition(":")[0] for each in wrong] == ["limts", "server.webhoks"]
+
+
+def test_other_unknown_keys_are_found_at_every_depth():
+    found = [(each.path, each.detail) for each in loading.unknown_keys(UNKNOWN, {"volcano"})]
+    unknown = "unknown key: this version does not have it, remove it"
+    assert found == [
+        ("later", unknown),
+        ("scheduler.profiles[1].config.defragment", unknown),
+        ("scheduler.profiles[2].config.gangScheduling", "volcano has no settings: remove it"),
     ]
     assert list(loading.unknown_keys(None)) == []
-    empty = {"limts": None, "server": {"webhoks": None}}
-    assert list(loading.unknown_keys(empty)) == ["limts", "server.webhoks"], (
-        "all lines below are commented out"
-    )
+
+
+def test_profiles_are_usable_in_a_wrong_document():
+    profiles = [{"name": 1}, {"name": "a", "config": 1}, {"name": ""}, "x", {"name": "b", "config": {"c": 2}}]
+    assert list(loading.usable_profiles({"scheduler": {"profiles": profiles}})) == [
+        (1, SchedulerProfile("a")),
+        (4, SchedulerProfile("b", {"c": 2})),
+    ]
+    for document in (None, [], {"scheduler": 1}, {"scheduler": {"profiles": {}}}):
+        assert list(loading.usable_profiles(document)) == []
 
 
 def test_key_without_value_gets_its_default():

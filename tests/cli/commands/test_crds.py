@@ -38,6 +38,18 @@ def test_apply_without_cluster_prints_one_line(command, monkeypatch, capsys):
     assert capsys.readouterr().err == "grove: no file of KUBECONFIG=/nowhere exists: correct or unset it\n"
 
 
+@pytest.mark.parametrize("option", ["--kubeconfig", "--context"])
+def test_cluster_option_without_apply_is_refused(option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["crds", option, "somewhere"])
+    assert ended.value.code == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert printed.err.startswith(
+        f"grove: {option} somewhere: the CRDs are printed, and no cluster is used: "
+    )
+
+
 def test_crds_is_a_command():
     run = subprocess.run(
         [sys.executable, "-c", "from grove.cli.main import main; main(['crds'])"],

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from grove.api.configuration.loading import ConfigurationError
 from grove.cli.commands.operator import operator, read
+from tests.kube.auth import kubeconfigs
 
 
 def write(folder: Path, text: str) -> Path:
@@ -114,9 +117,62 @@ def test_help_lists_exit_codes():
 
 
 def test_unknown_configuration_key_is_a_warning(tmp_path):
-    path = write(tmp_path, "logLevl: debug\n")
+    path = write(tmp_path, "defragment: true\nscheduler: {profiles: [{name: volcano, config: {queue: a}}]}\n")
     ended = grove("operator", "--config", str(path), "--kubeconfig", str(tmp_path / "nowhere"))
     assert ended.returncode == 4
-    first, _ = ended.stderr.splitlines()
-    line = json.loads(first)
-    assert (line["level"], line["message"], line["key"]) == ("warning", "ignored", "logLevl")
+    lines = [json.loads(line) for line in ended.stderr.splitlines()[:-1]]
+    assert [(line["level"], line["message"], line["key"]) for line in lines] == [
+        ("warning", "ignored", "defragment"),
+        ("warning", "ignored", "scheduler.profiles[0].config.queue"),
+    ]
+
+
+def test_wrong_and_unknown_keys_are_named_together(tmp_path, capsys):
+    """Also an unknown backend beside a profile that cannot be read."""
+    profiles = "[{name: 1}, {name: unknown}, {name: default-scheduler, config: {gangSchedulng: true}}]"
+    path = write(tmp_path, f"logLevl: debug\ndefragment: true\nscheduler: {{profiles: {profiles}}}\n")
+    assert operator(config=path) == 2
+    lines = [line.removeprefix(f"grove: {path}: ") for line in capsys.readouterr().err.splitlines()]
+    backends = "default-scheduler, kai-scheduler, volcano, lpx-scheduler"
+    assert lines == [
+        "scheduler.profiles[0].name: must be text, not 1",
+        "logLevl: unknown key: did you mean logLevel?",
+        "scheduler.profiles[2].config.gangSchedulng: unknown key: did you mean gangScheduling?",
+        f"scheduler.profiles[1].name: no scheduler backend unknown: use one of {backends}",
+        "defragment: unknown key: this version does not have it, remove it",
+    ]
+
+
+@contextmanager
+def waiting_operator(kubeconfig: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
+    """An operator without a configuration file, and its ports. It waits for its API server."""
+    command = [sys.executable, "-c", "from grove.cli.main import main; main()", "operator"]
+    with subprocess.Popen(
+        [*command, "--kubeconfig", str(kubeconfig)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        ports: dict[str, int] = {}
+        for line in map(json.loads, process.stderr):
+            if line["message"] == "listening":
+                ports[line["key"]] = line["port"]
+            elif line["message"] == "started":
+                break
+        try:
+            yield process, ports
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def test_two_operators_without_configuration_run_at_once(tmp_path):
+    file = kubeconfigs.write(
+        tmp_path / "config", kubeconfigs.kubeconfig(cluster={"server": "https://127.0.0.1:9"})
+    )
+    with waiting_operator(file) as (first, one), waiting_operator(file) as (second, two):
+        assert first.poll() is None
+        assert second.poll() is None
+        assert one.keys() == two.keys() == {
+            "server.healthProbes.port", "server.metrics.port", "server.webhooks.port",
+        }  # fmt: skip
+        assert len({*one.values(), *two.values()}) == 6
+    assert (first.returncode, second.returncode) == (0, 0)

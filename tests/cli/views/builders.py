@@ -12,6 +12,8 @@ from tests.plan.builders import Body, a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator, read
 
+NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+
 
 def found(sim: Simulator) -> SetObjects:
     def all_(kind: type) -> tuple:
@@ -21,7 +23,7 @@ def found(sim: Simulator) -> SetObjects:
 
 
 def view(sim: Simulator) -> SetView:
-    (seen,) = set_views(found(sim))
+    (seen,) = set_views(found(sim), NOW)
     return seen
 
 

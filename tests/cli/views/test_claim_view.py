@@ -10,7 +10,7 @@ from grove.api.types.kubernetes_objects import ResourceClaim
 from grove.cli.views.claim_view import claim_state
 from grove.cli.views.set_view import SetView, set_views
 from grove.cli.views.text_layout import lines, tree
-from tests.cli.views.builders import found
+from tests.cli.views.builders import NOW, found
 from tests.plan.builders import a_set
 from tests.plan.simulator.api_server import Body
 from tests.plan.simulator.shared_claims import own
@@ -34,7 +34,7 @@ def seen(sim: Simulator) -> SetView:
     claims = tuple(
         msgspec.json.decode(stored, type=ResourceClaim) for stored in sim.api.all("ResourceClaim").values()
     )
-    (view,) = set_views(replace(found(sim), claims=claims))
+    (view,) = set_views(replace(found(sim), claims=claims), NOW)
     return view
 
 

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from grove.cli.commands.demo import SCALED_REPLICAS, SHAPE, TRAINING, manifest, workload
+from grove.cli.commands.demo import SCALED_REPLICAS, SHAPE, TRAINING, WORKLOAD, manifest
 from grove.cli.views.live_view import changes, live_frame, summary
 from grove.local.cluster.cluster_shape import parse_shape
 from tests.cli.views.builders import a_simulator, view
@@ -58,7 +58,7 @@ def test_summary_counts_pod_states():
 def test_demo_fits_its_cluster_except_one_gang():
     """The demo after the scale-out, and two gangs of the second set in whole racks."""
     shape = parse_shape(SHAPE)
-    template = read_set(workload()).spec.template
+    template = read_set(manifest(WORKLOAD)).spec.template
     counts = {clique.name: clique.spec.replicas for clique in template.cliques}
     replicas = {group.name: group.replicas for group in template.pod_clique_scaling_groups}
     replicas["decode"] = SCALED_REPLICAS

@@ -10,6 +10,7 @@ import pytest
 from grove.api.naming import well_known
 from grove.api.types.pod import Pod
 from grove.cli.views.claim_view import ClaimView
+from grove.cli.views.operator_view import OperatorView
 from grove.cli.views.pod_reason import ReasonedPod, pod_reason
 from grove.cli.views.set_view import (
     CliqueView,
@@ -22,7 +23,8 @@ from grove.cli.views.set_view import (
     pod_state,
     set_views,
 )
-from tests.cli.views.builders import a_simulator, found, set_status, view
+from grove.cli.views.topology_view import TopologyView
+from tests.cli.views.builders import NOW, a_simulator, found, set_status, view
 from tests.plan.builders import Body
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator
@@ -122,10 +124,54 @@ def test_errors_of_set_are_in_view():
     assert view(sim).errors == ("no quota",)
 
 
+@pytest.mark.parametrize(
+    ("constraint", "condition", "expected"),
+    [
+        (None, None, None),
+        ({"topologyName": "local", "pack": {"required": "rack"}}, None, TopologyView("local", "rack")),
+        (
+            {"topologyName": "local"},
+            ("True", "ClusterTopologyNotFound", "no ClusterTopology local"),
+            TopologyView("local", "", "no ClusterTopology local"),
+        ),
+        (
+            {"packDomain": "rack"},
+            ("Unknown", "TopologyNameMissing", ""),
+            TopologyView("", "rack", "TopologyNameMissing"),
+        ),
+        (
+            {"topologyName": "local"},
+            ("False", "AllClusterTopologyLevelsAvailable", "all levels"),
+            TopologyView("local"),
+        ),
+    ],
+    ids=["none", "required", "not found", "no name", "available"],
+)
+def test_topology_of_a_set(constraint: Body | None, condition: tuple[str, str, str] | None, expected):
+    sim = a_simulator()
+    if constraint is not None:
+        sim.api.patch(
+            "PodCliqueSet", sim.set_name, {"spec": {"template": {"topologyConstraint": constraint}}}
+        )
+    if condition is not None:
+        status, reason, message = condition
+        body = {"type": "TopologyLevelsUnavailable", "status": status, "reason": reason, "message": message}
+        set_status(sim, {"conditions": [{**body, "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+    seen = view(sim)
+    assert seen.topology == expected
+    assert seen.all_errors == ((expected.problem,) if expected is not None and expected.problem else ())
+
+
+def test_date_and_age_of_a_set():
+    sim = a_simulator()
+    sim.api.patch("PodCliqueSet", sim.set_name, {"metadata": {"creationTimestamp": "2027-01-15T07:59:18Z"}})
+    assert (view(sim).created, view(sim).age_seconds) == ("2027-01-15T07:59:18Z", 42)
+
+
 def test_view_of_set_without_children():
     sim = a_simulator(running=False)
     only = msgspec.structs.replace(found(sim), groups=(), cliques=(), gangs=(), pods=())
-    (seen,) = set_views(only)
+    (seen,) = set_views(only, NOW)
     assert (seen.members, seen.available, seen.replicas) == ((), 0, 1)
 
 
@@ -186,10 +232,11 @@ def test_pod_reason(spec: Body, status: Body, why: str):
 
 def test_docs_name_every_field_and_state():
     page = (ROOT / "docs/looking.md").read_text()
-    rows = re.findall(r"^\| (?:a|its) \w+ \| (.+) \|$", page, re.MULTILINE)
-    views = (SetView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView, ClaimView)
+    rows = re.findall(r"^\| (?:a|its|the) \w+ \| (.+) \|$", page, re.MULTILINE)
+    views = (SetView, TopologyView, ReplicaView, GangView, GroupView, GroupReplicaView, CliqueView, PodView)
     assert [re.findall(r"`(\w+)`", row) for row in rows] == [
-        [field.encode_name for field in msgspec.structs.fields(view)] for view in views
+        [field.encode_name for field in msgspec.structs.fields(view)]
+        for view in (*views, ClaimView, OperatorView)
     ]
     states = re.findall(r"`(\w+)`", page.partition("## What a pod does")[2].partition("## ")[0])
     source = (ROOT / "src/grove/cli/views/set_view.py").read_text().partition("def pod_state")[2]

@@ -1,4 +1,4 @@
-"""The layout of trees and tables at different widths."""
+"""The layout of trees at different widths."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from grove.cli.views.set_view import CliqueView, PodView, ReplicaView, SetView
-from grove.cli.views.text_layout import Row, age, lines, shorten, table, tree
+from grove.cli.views.text_layout import Row, lines, shorten, tree
 from tests.cli.views.builders import a_simulator, set_status, view
 from tests.plan.simulator import actors
-
-NOW = 1_800_000_000.0
 
 
 def printed(seen: SetView, width: int | None = None, **options: bool) -> list[str]:
@@ -163,63 +161,6 @@ def test_lines_fit_width_and_none_is_lost(row, width):
     assert len(fitted) == size(row)
     deepest = max(cell_len(line.guides) for line in fitted)
     assert all(cell_len(line.text) <= max(width, deepest + 10) for line in fitted)
-
-
-SEEN = view(a_simulator())
-SETS = [
-    replace(SEEN, age="2027-01-15T07:59:18Z"),
-    replace(SEEN, namespace="prod", name="llama-70b-disaggregated", available=0, members=(), age=None),
-]
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (
-            {"namespaces": False},
-            [
-                "NAME                     AVAILABLE  GANGS  PODS  AGE",
-                "demo                     1/1        2/2    5/5   42s",
-                "llama-70b-disaggregated  0/1        0/0    0/0   -",
-            ],
-        ),
-        (
-            {"namespaces": False, "width": 50},
-            [
-                "NAME                     AVAILABLE  GANGS  PODS",
-                "demo                     1/1        2/2    5/5",
-                "llama-70b-disaggregated  0/1        0/0    0/0",
-            ],
-        ),
-        (
-            {"namespaces": False, "width": 40},
-            [
-                "NAME                     AVAILABLE  PODS",
-                "demo                     1/1        5/5",
-                "llama-70b-disaggregated  0/1        0/0",
-            ],
-        ),
-        (
-            {"namespaces": True, "width": 40},
-            [
-                "NAMESPACE  NAME                     AVA…",
-                "ns         demo                     1/1…",
-                "prod       llama-70b-disaggregated  0/1…",
-            ],
-        ),
-    ],
-    ids=["room", "50 columns", "40 columns", "40 columns and namespaces"],
-)
-def test_table_at_different_widths(options, expected):
-    assert table(SETS, NOW, **options) == expected
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (200_000, "2d")],
-)
-def test_age_units(seconds, shown):
-    assert age("2027-01-15T08:00:00Z", NOW + seconds) == shown
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def local_values() -> dict[str, Any]:
     servers = ("webhooks", "healthProbes", "metrics")
     ports = {name: {"port": free_port(), "bindAddress": ADDRESS} for name in servers}
     return {
+        "allowLocalCluster": True,
         "service": {"clusterIP": ADDRESS},
         "jobs": {"podAnnotations": WAIT},
         "config": {"server": ports},

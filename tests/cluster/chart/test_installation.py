@@ -229,3 +229,10 @@ async def test_reinstall_takes_over_running_workloads(
 
 async def fields_of_sets(admin: Client) -> dict[str, Any]:
     return spec_fields(await admin.get(CRDS, "podcliquesets.grove.io", as_type=dict))
+
+
+async def test_local_cluster_is_refused_at_once(site: LocalCluster) -> None:
+    """Its nodes run no containers: without the value of the tests, nothing is installed."""
+    with pytest.raises(Refused, match="grove up --operator"):
+        await helm(site, "install", "grove", CHART)
+    assert "grove" not in await helm(site, "list", "--all", "--short")

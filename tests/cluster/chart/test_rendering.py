@@ -11,13 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from tools.local_operator_rights import page
 
 from grove.api.configuration import loading
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.api.configuration.types import CertProvisionMode, OperatorConfiguration
 from grove.dynamo.api import crd_definitions
+from grove.local.cluster.operator_install import RIGHTS
 from grove.schedulers.registry import backends
-from tests.chart import CHART, NAMESPACE, Refused, hooked, one, render, run
+from tests.chart import CHART, NAMESPACE, Refused, hooked, one, program, render, run
 from tests.shared import ROOT
 
 pytestmark = pytest.mark.cluster  # Helm may have to be built
@@ -255,9 +257,13 @@ def test_placement_role_has_only_needed_permissions() -> None:
     rights = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
     assert rights.pop("pods/status") == ["patch"]
     assert sorted(rights) == [
+        "deviceclasses",
         "nodes",
-        "priorityclasses",
+        "persistentvolumeclaims",
+        "persistentvolumes",
         "resourcequotas",
+        "resourceslices",
+        "storageclasses",
     ]
     assert all(verbs == ["get", "list", "watch"] for verbs in rights.values())
 
@@ -489,3 +495,8 @@ def test_webhook_paths_match_the_operator(authorizer: bool, trust: bytes, dynamo
         return {each["metadata"]["name"]: each for each in found}
 
     assert by_name(rendered) == by_name(expected)
+
+
+def test_local_operator_has_the_rights_of_the_chart():
+    """`grove up --operator` applies a file: `python -m tools.local_operator_rights` writes it."""
+    assert RIGHTS.read_text() == page(program())

@@ -138,9 +138,10 @@ class TestTrouble:
         before = lifecycle.running(started.state)
         await clusters.start("twice")
         assert lifecycle.running(started.state) == before
-        with pytest.raises(LocalError, match=r"--gpus 8, requested is 4: run grove down --delete first"):
+        down = f"run grove down --state-dir {started.state.root}"
+        with pytest.raises(LocalError, match=f"--gpus 8, requested is 4: {down} --delete first"):
             await clusters.start("twice", gpus=4)
-        with pytest.raises(LocalError, match=r"--pace fast, requested is slow: run grove down first"):
+        with pytest.raises(LocalError, match=f"--pace fast, requested is slow: {down} first"):
             await clusters.start("twice", pace="slow")
 
     async def test_busy_port_is_one_line_and_starts_nothing(self, clusters) -> None:

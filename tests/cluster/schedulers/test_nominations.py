@@ -18,7 +18,7 @@ from grove.local.cluster.lifecycle import LocalCluster
 from tests.cluster.operator.placement.storm import HIGH, LOW, create_priorities, foreign_pod
 from tests.cluster.operator.support.objects import AnyObject
 from tests.cluster.operator.support.world import World
-from tests.cluster.schedulers.scheduler_process import restart_scheduler
+from tests.cluster.scheduler_process import restart_scheduler
 from tests.clusters import Clusters
 from tests.namespaces import make_namespace
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from grove import timing
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.cache.cache import Cache
@@ -17,10 +18,12 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, Resource
 from grove.kube.errors import NotFound
+from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.registry import external_resource, resource_of
 from grove.schedulers.kai_topology import TOPOLOGY
 from grove.schedulers.registry import backends
 from tests.chart import Account
+from tests.cluster.api.test_crds import kubectl
 from tests.cluster.operator.support.harness import operating
 from tests.cluster.operator.support.objects import SETS, AnyObject
 from tests.cluster.operator.support.workloads import clique, workload
@@ -199,9 +202,28 @@ async def test_referenced_topology_is_compared_on_every_change(
         await topologies.patch("compared", "rack", "zone")
         await until(lambda: topologies.drift("compared") == ("True", 2), "the changed order to be reported")
         assert topologies.levels("referenced") == ["zone", "rack"], "never written"
+        assert topologies.message("compared").endswith("expected [rack, zone], found [zone, rack]")
         assert topologies.levels("compared") == [], "the operator creates none"
         await client.delete(KAI_TOPOLOGIES, "referenced", as_type=AnyObject)
         await until(
             lambda: topologies.message("compared") == 'KAI Topology "referenced" not found',
             "its deletion to be reported",
         )
+
+
+async def test_kubectl_shows_domains_drift_and_sets(
+    topologies: TopologyWatch, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "TOPOLOGY_USAGE_DELAY", 0.2)
+    world = topologies.world
+    async with operating(world, topology_aware=True, backends=KAI):
+        await topologies.create(TOPOLOGIES, "shown", levels("zone", "rack", HOST))
+        body = workload("showing", clique("a"))
+        pack = {"topologyName": "shown", "pack": {"preferred": "level-1"}}
+        body["spec"]["template"]["topologyConstraint"] = pack
+        await world.create(SETS, body)
+        await world.until(lambda: topologies.drift("shown") == ("False", 1), "in sync")
+        await world.until(lambda: topologies.status("shown").get("usedBy", {}).get("count") == 1, "its use")
+        header, row = await kubectl(cluster, "get", "ct", "shown")
+        assert header.split() == ["NAME", "DOMAINS", "DRIFT", "SETS", "AGE"]
+        assert row.split()[:-1] == ["shown", "level-0,", "level-1,", "level-2", "False", "1"]

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec.structs import replace
 
+from grove.cli.commands.webhooks import webhooks
 from grove.kube.auth import config
 from grove.kube.certs.serving_context import ServingContext
 from grove.kube.client.client import Client
@@ -76,6 +78,28 @@ async def test_leader_and_follower_both_serve_webhooks(
 
                     await eventually(refuses)
                     await eventually(ready)
+
+
+async def test_printed_configurations_let_the_webhooks_answer(
+    cluster: LocalCluster,
+    crds: object,
+    client: Client,
+    namespace: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with running(tmp_path, cluster.kubeconfig, configuration(), "--namespace", namespace) as operator:
+        webhooks(url=await url_of(operator))
+        bodies = list(yaml.safe_load_all(capsys.readouterr().out))
+        for webhook in (each for body in bodies for each in body["webhooks"]):
+            webhook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        async with registering(client, bodies):
+
+            async def refuses() -> bool:
+                message = await refusal(client, SETS, invalid_set(), namespace=namespace)
+                return "terminationDelay: Invalid value" in message
+
+            await eventually(refuses)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ from tests.shared import shared_data
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="session")]
 
 NAMESPACE = "rules"
+HOST = "kubernetes.io/hostname"
 BINDINGS = resource_of(ClusterTopologyBinding.KIND)
 QUEUES = external_resource(QUEUE)
 QUEUE_CRD = "crds/volcano/scheduling.volcano.sh_queues.yaml"
@@ -255,6 +256,24 @@ LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key
             },
             "scheduler backend is not enabled in Grove",
         ),
+        (
+            TOPOLOGIES,
+            {"levels": LEVELS[:1], "schedulerReferences": [{"schedulerName": "", "reference": ""}]},
+            "spec.schedulerReferences[0].schedulerName: Required value",
+        ),
+        (
+            BINDINGS,
+            {
+                "levels": LEVELS[:1],
+                "schedulerTopologyBindings": [{"schedulerName": "kai-scheduler", "topologyReference": ""}],
+            },
+            "[0].topologyReference: Required value: name the topology of the scheduler, or remove the entry",
+        ),
+        (
+            TOPOLOGIES,
+            {"levels": [{"domain": "zone", "key": f"example.com/{'x' * 64}"}]},
+            "spec.levels[0].key: Invalid value",
+        ),
         (TOPOLOGIES, {"levels": LEVELS[:1]}, ""),
         (BINDINGS, {"levels": LEVELS[:1]}, ""),
     ],
@@ -309,3 +328,28 @@ async def test_deleting_a_topology_warns_of_sets_that_use_it(admitted: Client) -
     await eventually(warned)  # as soon as the webhooks have the set in their cache
     await admitted.delete(TOPOLOGIES, "deleted", as_type=Object)
     await admitted.delete(SETS, created["metadata"]["name"], namespace=NAMESPACE, as_type=Object)
+
+
+async def test_label_that_no_node_has_is_a_warning(admitted: Client) -> None:
+    levels = [{"domain": "host", "key": HOST}, {"domain": "rack", "key": "example.com/no-such-label"}]
+    body = {**topology("unlabelled"), "spec": {"levels": levels}}
+    reply = await admitted.raw("POST", f"{TOPOLOGIES.path()}?dryRun=All", msgspec.json.encode(body))
+    warning = reply.headers.get("Warning", "")
+    assert "spec.levels[1].key: no node has the label example.com/no-such-label" in warning
+    assert "spec.levels[0]" not in warning
+    await admitted.create(TOPOLOGIES, body, as_type=Object)
+    counted = [
+        {"domain": "host", "labelledNodes": 1, "values": 1},
+        {"domain": "rack", "labelledNodes": 0, "values": 0},
+    ]
+    patch = {"status": {"nodes": 1, "levels": counted}}
+    await admitted.patch(TOPOLOGIES, "unlabelled", patch, as_type=Object, subresource="status")
+    constraint = {"topologyName": "unlabelled", "packDomain": "rack"}
+    packed = in_namespace(changed(workload(), {**ON_KAI, f"{T}.topologyConstraint": constraint}))
+
+    async def warned() -> bool:
+        found = await admitted.raw("POST", f"{SETS.path(NAMESPACE)}?dryRun=All", msgspec.json.encode(packed))
+        return "no node has the label example.com/no-such-label" in found.headers.get("Warning", "")
+
+    await eventually(warned)  # as soon as the webhooks have the status in their cache
+    await admitted.delete(TOPOLOGIES, "unlabelled", as_type=Object)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
 from grove.kube.cache.cache import Cache, version_of
@@ -43,6 +44,22 @@ def test_reply_never_replaces_newer_entry(cache: Cache[Object]) -> None:
     cache.apply_event("MODIFIED", thing("a", 13))
     assert cache.apply_reply(thing("a", 12)) is False
     assert versions(cache) == {"a": 13}
+
+
+def test_reply_without_last_finalizer_removes_the_object(cache: Cache[Object]) -> None:
+    """The server returns the object that the write deleted, with the version before it."""
+    deleted = thing("a", 5, terminating=True)
+    deleted = Object(replace(deleted.metadata, deletion_grace_period_seconds=0))
+    assert cache.apply_reply(deleted) is True
+    assert versions(cache) == {}
+    cache.apply_event("MODIFIED", thing("a", 6))
+    assert versions(cache) == {}, "an event from before the delete"
+
+
+def test_reply_of_pod_in_its_grace_period_is_kept(cache: Cache[Object]) -> None:
+    dying = thing("a", 12, terminating=True)
+    cache.apply_reply(Object(replace(dying.metadata, deletion_grace_period_seconds=30)))
+    assert versions(cache) == {"a": 12}
 
 
 def test_event_never_replaces_newer_reply(cache: Cache[Object]) -> None:

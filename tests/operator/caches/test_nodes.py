@@ -136,3 +136,26 @@ def test_former_nodes_are_read_until_more_keys_are_listed():
     second.cache.replace([node()], "1")
     nodes._use(second)
     assert nodes.labels({"zone", "rack"}) == ({"zone": "z", "rack": "r"},)
+
+
+def test_labels_that_no_node_has():
+    nodes = Nodes()
+    nodes.require({"zone"})
+    assert nodes.unused(["zone"]) == frozenset(), "not listed yet"
+    assert nodes.labels_of(["n"], ["zone"]) is None
+    listing = nodes._new_list()
+    listing.cache.replace([node()], "1")
+    nodes._use(listing)
+    assert nodes.labels_of(["n", "gone"], ["zone"]) == {"n": {"zone": "z"}}
+    assert nodes.labels_of(["n"], ["rack"]) is None, "its label is not listed yet"
+    other = msgspec.structs.replace(node(3), metadata=ObjectMeta("m", resource_version="3"))
+    for kind, changed, unused in [
+        ("ADDED", other, frozenset()),
+        ("DELETED", node(4), {"zone"}),
+        ("ADDED", node(5), frozenset()),
+        ("MODIFIED", node(6, zone="y"), frozenset()),
+        ("DELETED", node(7, zone="y"), {"zone"}),
+        ("DELETED", other, frozenset()),  # without nodes nothing is wrong
+    ]:
+        listing.cache.apply_event(kind, changed)
+        assert nodes.unused(["zone", "rack"]) == unused

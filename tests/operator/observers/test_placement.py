@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
 from grove.api.naming import well_known
+from grove.api.types.cluster.scheduling_pod import SchedulingPod
 from grove.api.types.kubernetes_objects import NodeSpec
 from grove.api.types.pod import Pod
 from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
 from grove.operator.keys import ReplicaKey
-from grove.operator.observers.cluster_view import ClusterView
+from grove.operator.observers.cluster.cluster_view import ClusterView
 from grove.operator.observers.placement import PlacementState
 from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
-from grove.plan.placement.demand import Demand
-from grove.plan.placement.round import run_round
+from grove.plan.placement.demand import Demand, WantedPod
+from grove.plan.placement.rounds.round import run_round
 from grove.plan.placement.state import GangState, RoundResult
+from grove.topology.placement.model import PodShape
+from grove.topology.placement.needs.devices import resource_of
 from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, pod
 from tests.plan.placement.gangs import GPU, demand, gated
 
 KEY = ReplicaKey("ns", "wl", 0)
+NOW = "2026-01-01T00:00:20Z"
 GATED = {"schedulingGates": [{"name": well_known.GANG_GATE}]}
 
 
@@ -102,6 +110,119 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     released = GangState(wanted, Assignment(nodes={wanted.pods[0].slot: "a"}))
     placement.record(RoundResult({wanted.gang: released}))
     assert placement.round_delay is not None
+    assert placement.round_delay == timing.PLACEMENT_INTERVAL
+    assert isinstance(released.decision, Assignment)
+    preempting = replace(released, decision=replace(released.decision, preempting=True))
+    placement.record(RoundResult({wanted.gang: preempting}))
+    assert placement.round_delay == 0.0, "its other pods follow at once"
+    placement.record(RoundResult({wanted.gang: released}))
     complete = replace(wanted, was_scheduled=True)
     placement.update(KEY, [complete])
     assert placement.round_delay is None
+
+
+UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+ON_H0 = {"nominatedNodeName": "h0"}
+
+
+@pytest.mark.parametrize(
+    ("status", "others", "stuck", "victims_leave"),
+    [
+        ({}, (), False, False),
+        (UNSCHEDULABLE, (), True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (), False, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (pod("other", node="h0"),), True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (pod("victim", node="h0", deletionTimestamp=NOW),), False, True),
+    ],
+    ids=["undecided", "no node", "room was made", "room was taken", "victims leave"],
+)
+def test_released_pod_is_stuck(
+    status: dict[str, Any], others: tuple[SchedulingPod, ...], stuck: bool, victims_leave: bool
+) -> None:
+    pods = listed(pod("a-0", labels=OURS, status=status), *others)
+    placement = state(listed_nodes(node("h0", cpu="1500m", pods="110")), pods)
+    wanted = replace(gated(demand("a", 1)), gang=GangName("n", "a-gang"), levels=("zone",))
+    placement.update(KEY, [wanted])
+    changes = placement.changes()
+    assert changes is not None
+    assert (changes.gangs[0].stuck, changes.gangs[0].victims_leave) == (stuck, victims_leave)
+
+
+def test_victim_that_has_left_is_not_waited_for() -> None:
+    victim = pod("victim", node="h0", deletionTimestamp=NOW)
+    pods = listed(victim)
+    view = ClusterView(listed_nodes(node("h0")), pods, Devices())
+    assert view.has_leaving_pods("h0")
+    pods.apply_event("DELETED", victim)
+    assert not view.has_leaving_pods("h0")
+
+
+def test_successor_keeps_its_room_between_two_watches() -> None:
+    old = pod("old", node="h0", cpu="1", labels=OURS)
+    pods = listed(old)
+    placement = state(listed_nodes(node("h0", cpu="1500m", pods="110")), pods)
+    successor = WantedPod(PodSlot("a", 0), predecessor="h0", predecessor_name="old")
+    wanted = replace(demand("a", 1, existing={0: successor}), gang=GangName("n", "gang"), levels=("zone",))
+
+    def predecessor() -> str:
+        changes = placement.changes()
+        assert changes is not None
+        return changes.gangs[0].state.demand.pods[0].predecessor
+
+    placement.update(KEY, [wanted])
+    assert predecessor() == "h0"
+    gone = (replace(successor, predecessor="", predecessor_name=""),)
+    placement.update(KEY, [replace(wanted, pods=gone)])
+    assert predecessor() == "h0", "gone in the watch of our pods only"
+    pods.apply_event("DELETED", old)
+    assert predecessor() == ""
+    placement.update(KEY, [wanted])
+    assert predecessor() == "", "gone in the watch of all pods only"
+
+
+def test_existing_pods_keep_the_devices_that_they_claim() -> None:
+    """The requests of an admitted pod do not show them."""
+    wanted = gated(demand("a", 1, gpus=0))
+    (clique,) = wanted.unit.parts
+    shape = PodShape({**clique.pods[0].shape.requests, resource_of("gpu"): 2})
+    claiming = replace(clique, pods=(replace(clique.pods[0], shape=shape),))
+    unit = replace(wanted.unit, parts=(claiming,))
+    wanted = replace(wanted, unit=unit, gang=GangName("n", "a-gang"), levels=("zone",))
+    placement = state(listed_nodes(), listed(pod("a-0", labels=OURS, **GATED)))
+    placement.update(KEY, [wanted])
+    changes = placement.changes()
+    assert changes is not None
+    (observed,) = changes.gangs
+    assert observed.requests == {"a-0": {"cpu": 1000, "pods": 1, resource_of("gpu"): 2}}
+
+
+def test_change_is_read_at_once_while_a_gang_is_nominated() -> None:
+    placement = state(listed_nodes(node("a")), listed())
+    wanted = replace(gated(demand("a", 1)), gang=GangName("n", "a-gang"))
+    assert placement.round_delay is None
+    placement.update(KEY, [wanted])
+    assert placement.round_delay == 0.0, "not decided yet"
+    nodes = {wanted.pods[0].slot: "a"}
+    delays = []
+    for decision in (
+        Waiting("full"),
+        Assignment(nodes=nodes, nominated=True),
+        Assignment(nodes=nodes, nominated=True, released=True),
+    ):
+        placement.record(RoundResult({wanted.gang: GangState(wanted, decision)}))
+        delays.append(placement.round_delay)
+    assert delays == [timing.PLACEMENT_INTERVAL, 0.0, timing.PLACEMENT_INTERVAL]
+
+
+def test_gang_that_ended_is_not_nominated() -> None:
+    placement = state(listed_nodes(node("a")), listed())
+    waiting, nominated = (
+        replace(gated(demand(name, 1)), gang=GangName("n", f"{name}-gang")) for name in ("a", "b")
+    )
+    other = ReplicaKey("ns", "wl", 1)
+    placement.update(KEY, [waiting])
+    placement.update(other, [nominated])
+    placement.record(RoundResult({waiting.gang: GangState(waiting, Waiting("full"))}))
+    assert placement.round_delay == 0.0
+    placement.update(other, [])
+    assert placement.round_delay == timing.PLACEMENT_INTERVAL

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
-from grove.api.intents import Create, Patch
+from grove.api.intents import Patch
 from grove.api.naming import annotations as keys
-from grove.api.naming.well_known import GANG_GATE
+from grove.api.naming.well_known import GANG_GATE, HOSTNAME
 from grove.plan.model import Plan
 from grove.plan.placement.assignment import Assignment, Decision, Placements, PodSlot, Waiting, recorded
 from grove.plan.replica import plan_replica
@@ -61,15 +61,35 @@ def nominations(plan: Plan) -> dict[str, str]:
     }
 
 
-def test_new_gang_is_not_written_before_the_decision() -> None:
+def test_new_replica_is_not_written_before_the_decision() -> None:
     sim = a_simulator()
     plan = planned(sim)
     (demand,) = plan.placement_demands
     assert demand.gang == ("ns", "wl-0")
     assert {pod.slot for pod in demand.unbound} == {A, B}
-    assert not [each for each in plan.intents if isinstance(each, Create) and "Pod " in each.id]
+    assert plan.intents == ()
+    assert plan.report is None, "the set would count the replica as created, and confirm each create"
+
+
+@pytest.mark.parametrize("decision", [RACK_1, replace(RACK_1, nominated=True), Waiting("full")])
+def test_new_replica_is_written_in_one_pass(decision: Decision) -> None:
+    sim = a_simulator()
+    plan = planned(sim, decision)
+    assert not plan.events
+    assert not any(each.startswith("patch PodCliqueSet") for each in writes(plan))
+    sim.execute(plan)
+    assert planned(sim, decision).intents == ()
+
+
+def test_new_gang_is_not_written_before_the_decision() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    sim.api.delete("PodGang", "wl-0")
+    for name in sim.pods():
+        sim.api.delete("Pod", name)
+    plan = planned(sim)
     assert "create PodGang" not in writes(plan)
-    assert "create PodClique" in writes(plan), "what needs no nodes does not wait"
+    assert "create Pod" not in writes(plan)
 
 
 def test_gang_with_slack_is_created_pinned_and_ungated() -> None:
@@ -90,6 +110,35 @@ def test_preferred_labels_are_node_affinity() -> None:
     affinity = pod_specs(sim)["wl-0-b"]["affinity"]["nodeAffinity"]
     (term,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
     assert term["preference"]["matchExpressions"] == [{"key": "rack", "operator": "In", "values": ["r2"]}]
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+IN_TOPOLOGY = replace(RACK_1, present={"wl-0-a": ("rack", "host")})
+OWN_TERMS = [{"matchExpressions": [{"key": "gen", "operator": "In", "values": ["5"]}]}, {}]
+EXISTS = {"key": "host", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ([], [{"matchExpressions": [EXISTS]}]),
+        (OWN_TERMS, [{"matchExpressions": [*OWN_TERMS[0]["matchExpressions"], EXISTS]}, {}]),
+    ],
+    ids=["none", "of the user"],
+)
+@pytest.mark.parametrize("at_release", [False, True])
+def test_pods_require_the_labels_of_their_topology(own: Any, expected: Any, at_release: bool) -> None:
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": own}}} if own else {}
+    sim = a_simulator(affinity=affinity)
+    if at_release:
+        sim.execute(planned(sim, replace(IN_TOPOLOGY, nominated=True)))
+        assert pod_specs(sim)["wl-0-a"]["affinity"] == affinity
+        sim.execute(planned(sim, replace(IN_TOPOLOGY, nominated=True, released=True)))
+    else:
+        sim.execute(planned(sim, IN_TOPOLOGY))
+    spec = pod_specs(sim)["wl-0-a"]
+    assert spec["affinity"]["nodeAffinity"][REQUIRED] == {"nodeSelectorTerms": expected}
+    assert spec["nodeSelector"]["rack"] == "r1"
 
 
 def test_waiting_gang_is_created_gated_and_says_why() -> None:
@@ -128,6 +177,30 @@ def test_release_pins_and_removes_the_gate_in_one_write() -> None:
     assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1"}
 
 
+def test_pod_that_preempts_is_pinned_to_its_host() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, replace(RACK_1, nominated=True)))
+    sim.execute(planned(sim, replace(RACK_1, nominated=True, released=True, hosts={A: "h1"})))
+    specs = pod_specs(sim)
+    assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1", HOSTNAME: "h1"}
+    assert "nodeSelector" not in specs["wl-0-b"]
+
+
+def test_pods_that_preempt_are_released_first() -> None:
+    sim = a_simulator()
+    nominated = replace(RACK_1, nominated=True)
+    sim.execute(planned(sim, nominated))
+    first = replace(nominated, released=True, hosts={A: "h1"}, preempting=True)
+    sim.execute(planned(sim, first))
+    assert {name: bool(gates(spec)) for name, spec in pod_specs(sim).items()} == {
+        "wl-0-a": False,
+        "wl-0-b": True,
+    }
+    assert planned(sim, first).intents == (), "the other one stays nominated"
+    sim.execute(planned(sim, replace(first, preempting=False)))
+    assert not any(map(gates, pod_specs(sim).values()))
+
+
 def test_pod_without_a_node_stays_gated() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, replace(RACK_1, nodes={A: "n1"})))
@@ -135,6 +208,26 @@ def test_pod_without_a_node_stays_gated() -> None:
         "wl-0-a": False,
         "wl-0-b": True,
     }
+
+
+def test_gang_released_in_part_has_an_event() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, Waiting("no place")))
+    assert not planned(sim, Waiting("no place")).events
+    plan = planned(sim, Assignment(nodes={A: "", B: ""}, in_part=True))
+    assert [(event.regarding.name, event.reason) for event in plan.events] == [("wl-0", "ReleasedInPart")]
+
+
+def test_successor_names_its_predecessor() -> None:
+    sim = Simulator(a_set("a:2"))
+    sim.scheduler = Kube(placement=DefaultSchedulerConfig().placement_settings)
+    sim.execute(planned(sim, Assignment(nodes={A: "n1", PodSlot("wl-0-a", 1): "n2"})))
+    actors.run_all(sim)
+    leaving = min(sim.pods("wl-0-a"))
+    actors.delete(sim, leaving)
+    (demand,) = planned(sim).placement_demands
+    found = [(pod.predecessor, pod.predecessor_name) for pod in demand.pods]
+    assert sorted(found) == [("", ""), (sim.api.get("Pod", leaving)["spec"]["nodeName"], leaving)]
 
 
 def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
@@ -148,7 +241,7 @@ def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
     (demand,) = plan.placement_demands
     assert [(pod.slot, pod.name != "") for pod in demand.pods] == [(A, False), (B, True)]
     assert demand.pinned == RACK_1.pins
-    assert not demand.movable
+    assert [pod.gated for pod in demand.pods] == [True, False]
     sim.execute(planned(sim, RACK_1))
     (successor,) = sim.pods("wl-0-a")
     assert successor != lost
@@ -171,7 +264,7 @@ def test_failed_gang_is_replaced_whole_and_asks_again() -> None:
     assert writes(plan).count("delete Pod") == 2
     assert writes(plan).count("create Pod") == 0
     (demand,) = plan.placement_demands
-    assert demand.movable
+    assert all(pod.gated for pod in demand.pods), "it may go elsewhere"
     sim.execute(plan)
     sim.execute(planned(sim, RACK_1))
     assert not before & set(sim.pods())

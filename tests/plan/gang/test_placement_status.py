@@ -64,7 +64,7 @@ def test_placement_in_the_status_of_a_gang(
     status = PodGangStatus(
         conditions=condition(scheduled), placement=known, placement_score=0.5 if known else None
     )
-    found = PlacementStatus(snapshot, {"gang"} if placed else set()).added(GANG, status)
+    found = PlacementStatus(snapshot, {"gang": None} if placed else {}, 0.0).added(GANG, status)
     assert found.placement == expected
     assert found.conditions == status.conditions
     score = {WRITTEN: 1.0, STALE: 0.5}.get(expected) if expected is not None else None
@@ -73,7 +73,7 @@ def test_placement_in_the_status_of_a_gang(
 
 def test_placement_switched_off_is_removed() -> None:
     status = PodGangStatus(placement=STALE, placement_score=0.5)
-    found = PlacementStatus(Snapshot(read_set(a_set("a")), 0, pods=PODS), ()).added(GANG, status)
+    found = PlacementStatus(Snapshot(read_set(a_set("a")), 0, pods=PODS), {}, 0.0).added(GANG, status)
     assert found == PodGangStatus()
 
 
@@ -89,6 +89,7 @@ def test_placement_by_fallback_has_its_index_and_topology() -> None:
         fallback_topologies=(ResolvedTopology("first"), ResolvedTopology("second")),
     )
     status = PodGangStatus(conditions=condition("True"))
-    found = PlacementStatus(snapshot, {"gang"}).added(replace(GANG, metadata=metadata), status).placement
+    statuses = PlacementStatus(snapshot, {"gang": None}, 0.0)
+    found = statuses.added(replace(GANG, metadata=metadata), status).placement
     assert found is not None
     assert (found.topology_name, found.fallback) == ("second", 1)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from grove import timing
 from grove.plan.replica import plan_replica
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
 from grove.schedulers.kai import Kai
@@ -498,3 +499,103 @@ def test_crash_at_any_write_creates_no_pod_before_object(cuts, seed):
     sim.settle()
     assert sim.api.all("PodGroup").keys() == set(GANGS)
     assert len(sim.pods()) == 4
+
+
+def drop_constraints(sim: Simulator) -> None:
+    """What an API server does whose feature gate TopologyAwareWorkloadScheduling is off."""
+    for group in sim.api.objects("PodGroup"):
+        spec = {"schedulingConstraints": None}
+        sim.api.patch("PodGroup", group["metadata"]["name"], {"spec": spec}, by="api server")
+
+
+def test_unconstrained_gang_gets_group_and_pods_at_once():
+    sim = a_simulator(IN_TREE)
+    sim.step()
+    assert (len(sim.api.all("PodGroup")), len(sim.pods())) == (2, 4)
+
+
+@pytest.mark.parametrize("scheduler", [IN_TREE, IN_TREE_BETA], ids=["1.36", "1.37"])
+def test_pods_wait_until_stored_group_is_compared(scheduler: SchedulerBackend):
+    sim = a_simulator(scheduler, "rack", a_topology())
+    assert sim.plan().partial
+    sim.step()
+    assert (len(sim.api.all("PodGroup")), len(sim.pods())) == (2, 0)
+    sim.settle()
+    assert len(sim.pods()) == 4
+    assert not sim.plan().partial
+
+
+@pytest.mark.parametrize("scheduler", [IN_TREE, IN_TREE_BETA], ids=["1.36", "1.37"])
+def test_gang_without_stored_constraint_is_held(scheduler: SchedulerBackend):
+    sim = a_simulator(scheduler, "rack", a_topology())
+    sim.step()
+    drop_constraints(sim)
+    sim.settle()
+    assert sim.pods() == {}
+    plan = sim.plan()
+    assert {each.reason for each in plan.events} == {"TopologyConstraintsNotEnforced"}
+    assert all("TopologyAwareWorkloadScheduling=true" in each.message for each in plan.errors)
+    assert len(plan.errors) == 3
+    assert plan.requeue_at == sim.now + timing.DROPPED_CONSTRAINTS_RETRY
+
+
+def test_held_gang_starts_after_gate_is_on():
+    sim = a_simulator(IN_TREE_BETA, "rack", a_topology())
+    sim.step()
+    drop_constraints(sim)
+    sim.settle()
+    before = {group["metadata"]["uid"] for group in sim.api.objects("PodGroup")}
+    sim.now += timing.DROPPED_CONSTRAINTS_RETRY
+    sim.settle()
+    assert len(sim.pods()) == 4
+    assert before.isdisjoint(group["metadata"]["uid"] for group in sim.api.objects("PodGroup"))
+
+
+def test_gated_pods_stay_gated_without_stored_constraint():
+    """An earlier version of the operator created them, before it compared the group."""
+    sim = a_simulator(IN_TREE, "rack", a_topology())
+    sim.settle()
+    assert {clique for clique, _ in gated(sim)} == {"wl-0-x-1-b"}
+    drop_constraints(sim)
+    schedule(sim, *sim.pods("wl-0-a"), *sim.pods("wl-0-x-0-b"))
+    sim.settle()
+    assert {clique for clique, _ in gated(sim)} == {"wl-0-x-1-b"}
+
+
+@pytest.mark.parametrize("scheduler", [IN_TREE, IN_TREE_BETA], ids=["1.36", "1.37"])
+def test_running_gang_without_constraint_is_completed_nearby(scheduler: SchedulerBackend):
+    sim = a_running_gang(scheduler, "rack")
+    drop_constraints(sim)
+    (spec,) = replaced(sim, next(iter(sim.pods())))
+    assert group_of(spec) == ""
+    (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["topologyKey"] == RACK
+
+
+@pytest.mark.parametrize("scheduler", [IN_TREE, IN_TREE_BETA], ids=["1.36", "1.37"])
+def test_group_that_no_pod_names_is_deleted(scheduler: SchedulerBackend):
+    sim = a_running_gang(scheduler, "rack")
+    (old,) = sim.api.all("PodGroup")
+    sim.topology = a_topology("zone rack=example.com/other-rack host")
+    sim.settle()
+    assert old in sim.api.all("PodGroup"), "its pods name it"
+    names = list(sim.pods())
+    for name in names[:-1]:
+        force_delete(sim, name)
+    sim.settle()
+    assert old in sim.api.all("PodGroup"), "one pod names it"
+    force_delete(sim, names[-1])
+    sim.settle()
+    assert old not in sim.api.all("PodGroup")
+    assert len(sim.api.all("PodGroup")) == 1
+
+
+def test_group_of_other_owner_is_not_deleted():
+    sim = a_running_gang(IN_TREE_BETA, "rack")
+    (own,) = sim.api.objects("PodGroup")
+    metadata = {**own["metadata"], "name": "theirs", "ownerReferences": []}
+    for field in ("uid", "resourceVersion"):
+        metadata.pop(field)
+    sim.api.create({**own, "metadata": metadata}, by="user")
+    sim.settle()
+    assert "theirs" in sim.api.all("PodGroup")

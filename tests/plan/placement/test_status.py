@@ -57,6 +57,7 @@ ONE_AWAY = nodes(a0="b1/r1/h1", a1="b1/r1/h1", b0="b1/r1/h2", b1="b1/r2/h3")
 SAME_NAME = nodes(a0="b1/r1/h1", a1="b1/r1/h1", b0="b1/r1/h2", b1="b2/r1/h3")
 UNLABELLED = nodes(a0="b1/r1/h1", a1="b1/r1/h1", b0="b1/r1/h2", b1="b1//h3")
 NOT_BOUND = nodes(a0="b1/r1/h1", a1="b1/r1/h1")
+NO_BLOCK = nodes(a0="/r1/h1", a1="/r1/h1", b0="/r1/h2", b1="/r1/h2")
 ALL_UNLABELLED = nodes(a0="b1", a1="b1", b0="b1", b1="b1")
 RACK, NEAR = constraint("rack"), constraint(preferred="rack")
 ROWS = [
@@ -67,6 +68,7 @@ ROWS = [
     ({"gang": RACK}, SAME_NAME, ["gang/rack/r1"], False, True, 1.0),
     ({"gang": RACK}, UNLABELLED, ["gang/rack/r1"], False, True, 1.0),
     ({"gang": RACK}, NOT_BOUND, ["gang/rack/r1"], True, True, 1.0),
+    ({"gang": RACK}, NO_BLOCK, ["gang/rack/r1"], False, True, 1.0),
     ({"gang": NEAR}, TOGETHER, ["gang/rack/r1"], True, True, 1.0),
     ({"gang": NEAR}, ONE_AWAY, ["gang/rack/r1"], True, False, 0.75),
     ({"gang": NEAR}, SAME_NAME, ["gang/rack/r1"], True, False, 0.75),

@@ -41,7 +41,7 @@ from grove.plan.ownership.ownership import keep_owned_claims
 from grove.plan.podcliqueset import plan_set
 from grove.plan.replica import plan_replica
 from grove.plan.resource_claims import plan_set_claims
-from grove.plan.snapshot import ClaimObjects, NamespacedName, SetSnapshot, Snapshot
+from grove.plan.snapshot import ClaimObjects, NamespacedName, PriorityLookup, SetSnapshot, Snapshot
 from grove.plan.timestamps import rfc3339
 from grove.plan.writes.diff import status_patch
 from grove.schedulers.backend import SchedulerBackend, SchedulerObject
@@ -92,6 +92,7 @@ class Simulator:
         self.claim_templates: dict[NamespacedName, ResourceClaimTemplateObject] = {}
         self.claims_visible = True
         self.kind_problem = ""
+        self.priority = PriorityLookup()
         self.observed_from = 0
         """The number of pod changes before the operator started, which it has not observed."""
 
@@ -134,6 +135,7 @@ class Simulator:
             scheduler_objects=seen["PodGroup"],
             shared=self._shared(workload, index, seen, (lag or {}).get(CLAIM, 0)),
             kind_problem=self.kind_problem,
+            priority=self.priority,
         )
 
     def _shared(self, workload: PodCliqueSet, index: int, seen: Mapping[str, Any], lag: int) -> ClaimObjects:

@@ -175,8 +175,18 @@ CLIQUES = [
         ],
     ),
     (
-        {f"{C}.spec.podSpec.initContainers": [{"env": [{"name": "A"}, {"name": "A"}]}]},
+        {f"{C}.spec.podSpec.initContainers": [{"image": "app:1", "env": [{"name": "A"}, {"name": "A"}]}]},
         [f'{C}.spec.podSpec.spec.initContainers[0].env: Duplicate value: "A"'],
+    ),
+    (
+        {
+            f"{C}.spec.podSpec.containers": [{"name": "a"}, {"name": "b", "image": " "}],
+            f"{C}.spec.podSpec.initContainers": [{"name": "c", "image": ""}],
+        },
+        [
+            f"{C}.spec.podSpec.spec.{place}.image: Required value: pods cannot be created without it"
+            for place in ("containers[0]", "containers[1]", "initContainers[0]")
+        ],
     ),
     (
         {f"{C}.name": "decode", f"{T}.podCliqueScalingGroups": []},

@@ -141,6 +141,17 @@ def test_preferred_broader_than_required_is_warned_of():
     )
 
 
+def test_required_label_that_no_node_has_is_warned_of():
+    body = changed(workload(), {**ON_KAI, S: packs("rack", "host", name="h100"), CT: packs("host")})
+    facts = msgspec.structs.replace(FACTS, unlabelled={"h100": {"rack": "example.com/rack"}, "gb200": {}})
+    assert validation.on_create(body, facts).warnings == (
+        f"{S}: no node has the label example.com/rack of the required domain rack: pods wait until nodes "
+        "have it",
+    )
+    preferred = changed(workload(), {**ON_KAI, S: packs(preferred="rack", name="h100")})
+    assert validation.on_create(preferred, facts).warnings == ()
+
+
 def test_topologies_named_lists_all_names_of_the_set():
     body = changed(workload(), {S: packs("rack", name="a"), CT: packs("rack", name="b"), GT: packs("rack")})
     assert validation.topologies_named(body) == {"a", "b"}
@@ -237,6 +248,40 @@ def test_stored_set_without_topology_name_may_get_one(name, errors):
     new = changed(old, {f"{S}.topologyName": name})
     assert list(map(str, validation.on_update(old, new, FACTS).errors)) == errors
     assert validation.on_update(old, changed(old, {"spec.replicas": 4}), FACTS).allowed
+
+
+FOUND = 'ClusterTopology or ClusterTopologyBinding "mi300" not found'
+REPAIRS = [
+    ({CT: packs(domain="rack")}, {S: packs(name="h100")}, []),
+    ({CT: packs("rack")}, {S: packs(name="h100"), CT: packs("rack", name="h100")}, []),
+    ({GT: packs(domain="rack")}, {S: packs(name="h100"), GT: packs("rack")}, []),
+    ({CT: packs("rack")}, {S: packs(name="mi300")}, [f'{S}.topologyName: Invalid value: "mi300": {FOUND}']),
+    (
+        {CT: packs("rack")},
+        {S: packs(name="h100"), CT: packs("rack", name="gb200")},
+        [
+            f'{S}.topologyName: Invalid value: "h100": {DIFFERENT}',
+            f'{CT}.topologyName: Invalid value: "gb200": {DIFFERENT}',
+        ],
+    ),
+    (
+        {CT: packs("rack")},
+        {S: packs("block", name="h100")},
+        [f"{S}: Forbidden: PodCliqueSet topology constraint cannot be added after creation"],
+    ),
+    (
+        {CT: packs("rack", name="h100")},
+        {S: packs(name="h100")},
+        [f"{S}: Forbidden: PodCliqueSet topology constraint cannot be added after creation"],
+    ),
+]
+"""A set as it was stored before topology names existed, its change, and the errors."""
+
+
+@pytest.mark.parametrize(("stored", "changes", "errors"), REPAIRS)
+def test_set_gets_the_topology_name_of_its_parts(stored, changes, errors):
+    old = changed(workload(), {**ON_KAI, **stored})
+    assert list(map(str, validation.on_update(old, changed(old, changes), FACTS).errors)) == errors
 
 
 ON = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_enabled=True))

@@ -152,7 +152,7 @@ ACCEPTED = [
     ({}, {f"{C}.spec.podSpec.containers[0].image": "app:2"}),
     ({}, {f"{C}.spec.podSpec.nodeName": "node-1", f"{C}.spec.podSpec.topologySpreadConstraints": [{}]}),
     ({}, {f"{G}.replicas": 9, f"{G}.scaleConfig": scaling()}),
-    ({}, {f"{T}.terminationDelay": "1m", f"{T}.priorityClassName": "high"}),
+    ({}, {f"{T}.terminationDelay": "1m", f"{T}.priorityClassName": "system-node-critical"}),
     ({}, SWAPPED),
     ({f"{C}.resourceSharing": []}, {f"{C}.resourceSharing": GONE}),
     (  # A client that knows more fields writes the set back with an empty `metadata`.

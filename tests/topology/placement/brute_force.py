@@ -128,7 +128,9 @@ def _busy(node: Node, use: NodeUse, pods: list[Pod]) -> bool:
 
 
 def _path(node: Node, levels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(node.labels.get(key, "") for key in levels)
+    """A node lies in no domain below a level whose label it does not have."""
+    values = [node.labels.get(key, "") for key in levels]
+    return tuple(value if all(values[: number + 1]) else "" for number, value in enumerate(values))
 
 
 def _domain(node: Node, levels: tuple[str, ...], level: int) -> tuple[str, ...] | None:

@@ -46,6 +46,35 @@ def test_changed_index_equals_a_new_one_fuzz() -> None:
         assert contents(index) == contents(expected), seed
 
 
+def test_view_without_pods_equals_a_cluster_without_them_fuzz() -> None:
+    for seed, random in seeds(100):
+        levels, nodes, generated = Generator(seed).cluster()
+        use = {
+            name: NodeUse({**each.by_priority, 5: {GPU: random.randint(0, 2)}}, each.reserved)
+            for name, each in generated.items()
+        }
+        index = ClusterIndex(levels, nodes, use)
+        for node in random.sample(nodes, len(nodes) // 3):
+            index.remove_node(node.name)
+        priority = random.choice((None, 0, 1, 5, 6))
+        vacated = {node.name for node in nodes if random.random() < 0.3}
+        left = {
+            name: NodeUse(
+                {
+                    each: amounts
+                    for each, amounts in known.by_priority.items()
+                    if name not in vacated and (priority is None or each >= priority or known.reserved)
+                },
+                known.reserved,
+            )
+            for name, known in use.items()
+        }
+        before, found = contents(index), index.view_without(priority, vacated)
+        assert contents(index) == before, "the index is unchanged"
+        index.actual = found
+        assert contents(index) == contents(ClusterIndex(levels, list(index), left)), seed
+
+
 def _change(
     random: Random, generator: Generator, index: ClusterIndex, now: dict[str, Node], use: dict[str, NodeUse]
 ) -> None:
@@ -80,7 +109,7 @@ def test_one_rack_label_in_two_zones_is_two_domains() -> None:
 def test_node_without_label_is_in_no_domain_of_the_level() -> None:
     index = ClusterIndex(LEVELS, [a_node("a//n1"), a_node("/1/n2")])
     assert index.domain_at(index.ids["n1"], 1) is None
-    assert index.domain_at(index.ids["n2"], 1) == ("", "1")
+    assert index.domain_at(index.ids["n2"], 1) is None, "its rack has no zone"
     assert sorted(index.subdomains(("a",), 1)) == []
 
 

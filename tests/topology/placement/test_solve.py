@@ -123,6 +123,15 @@ def test_reservations_are_named_and_not_preempted() -> None:
     assert Reason.RESERVED in reasons(refuse(racks(), a_gang(), use, preempt_below=100))
 
 
+def test_no_pod_is_preempted_beside_a_reservation() -> None:
+    """Until it has left, a nomination beside the reserved one would keep the other gang's pod out."""
+    beside = {node.name: NodeUse({5: {GPU: 4, "pods": 1}}, {GPU: 1, "pods": 1}) for node in racks()}
+    gang = a_gang(1, shape=PodShape({GPU: 6, "pods": 1}))
+    refuse(racks(), gang, beside, preempt_below=6)
+    alone = {name: NodeUse(use.by_priority) for name, use in beside.items()}
+    assert place(racks(), gang, alone, preempt_below=6)
+
+
 def test_extra_pods_are_placed_if_there_is_room() -> None:
     gang = Unit("gang", "rack", "", (), (*pods("p", 1), *pods("extra", 2, extra=True)))
     found = place(racks(), gang)
@@ -197,3 +206,25 @@ def test_pods_without_accelerators_do_not_break_a_rack() -> None:
     answer = solve(plain, Problem(a_gang(1, shape=router)))
     assert isinstance(answer, Placed)
     assert answer.broken == (1, 0)
+
+
+def test_resource_that_no_node_has_is_named_with_its_amount() -> None:
+    shape = PodShape({"example.com/none": 2, "pods": 1})
+    answer = refuse(racks(), Unit("gang", "rack", "", (), pods("p", 3, shape)))
+    (report,) = answer.reports
+    (short,) = report.shortages
+    assert (short.reason, short.resource, short.need) == (Reason.INSUFFICIENT, "example.com/none", 6)
+    assert answer.fits_if_empty is False
+
+
+def test_part_without_level_is_explained_by_its_nodes() -> None:
+    """Other nodes have enough of the resource, and the pods do not select them."""
+    nodes = [Node(f"n{i}", {"zone": "a", "chosen": str(i < 3)}, {GPU: 1, "pods": 9}) for i in range(8)]
+    shape = PodShape({GPU: 1, "pods": 1}, {"chosen": "True"})
+    gang = Unit("gang", parts=(Unit("workers", pods=pods("w", 2, shape)),))
+    answer = refuse(nodes, gang, {"n0": used(1), "n1": used(1)})
+    (report,) = answer.reports
+    assert [(each.reason, each.nodes, each.have, each.need) for each in report.shortages] == [
+        (Reason.SELECTOR, 5, 0, 0),
+        (Reason.INSUFFICIENT, 2, 1, 2),
+    ]

@@ -6,23 +6,25 @@ fabric vendor exists is validated by their registries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from enum import StrEnum
-from itertools import chain
 from typing import Any, get_args, get_origin
 
 import msgspec
 
+from grove import timing
 from grove.api.configuration.default_scheduler import NEVER, DefaultSchedulerConfig, PlacementMode
 from grove.api.configuration.types import (
     DEFAULT_SCHEDULER,
     LeaderElection,
     OperatorConfiguration,
     Scheduler,
+    SchedulerProfile,
 )
 from grove.api.crds import type_properties
-from grove.api.field_errors import ErrorType, FieldError, invalid
+from grove.api.field_errors import ErrorType, FieldError, forbidden, invalid
 from grove.api.formats import durations
 from grove.api.shapes.structs import StructReader, is_struct, struct_fields
 from grove.api.shapes.type_errors import type_name, without_nulls
@@ -49,13 +51,13 @@ def load(document: object) -> OperatorConfiguration:
 def check(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
     """The valid part of a document as a configuration, and every problem, as `key: why`."""
     value = _without_empty_keys(document)
-    errors = [each for each in _errors(value) if each.problem is not ErrorType.FORBIDDEN]
-    valid = _valid_part(value, OperatorConfiguration, "", frozenset(each.path for each in errors))
+    errors = [each for each in _FileReader().errors(value, OperatorConfiguration) if not _is_unknown(each)]
+    wrong = frozenset(each.path for each in errors)
+    valid = _valid_part(value, OperatorConfiguration, "", wrong)
     config = OperatorConfiguration() if valid is None else msgspec.convert(valid, type=OperatorConfiguration)
-    # The other keys of a section were not written to go with the default of an invalid one: not checked.
-    incomplete = {_section(each.path) for each in errors} - {""}
-    others = (each for each in problems(config) if _section(each.partition(":")[0]) not in incomplete)
-    return config, (*(f"{each.path}: {each.detail or 'must be set'}" for each in errors), *others)
+    misspelled = [each for each in _unknown(document) if each.problem is ErrorType.UNSUPPORTED]
+    found = [f"{each.path}: {each.detail or 'must be set'}" for each in (*errors, *misspelled)]
+    return config, (*found, *problems(config, wrong))
 
 
 def load_default_scheduler(config: Mapping[str, Any]) -> DefaultSchedulerConfig:
@@ -63,11 +65,7 @@ def load_default_scheduler(config: Mapping[str, Any]) -> DefaultSchedulerConfig:
     value = without_nulls(dict(config))
     if value.get("placement") is False:  # many readers of YAML, Helm among them, take `Off` for false
         value["placement"] = PlacementMode.OFF.value
-    errors = [
-        each
-        for each in _FileReader().errors(value, DefaultSchedulerConfig)
-        if each.problem is not ErrorType.FORBIDDEN
-    ]
+    errors = [each for each in _FileReader().errors(value, DefaultSchedulerConfig) if not _is_unknown(each)]
     valid = _valid_part(value, DefaultSchedulerConfig, "", frozenset(each.path for each in errors))
     loaded = msgspec.convert(valid, type=DefaultSchedulerConfig)
     wrong = (*(f"{each.path}: {each.detail}" for each in errors), *_default_scheduler_problems(loaded))
@@ -76,21 +74,47 @@ def load_default_scheduler(config: Mapping[str, Any]) -> DefaultSchedulerConfig:
     return loaded
 
 
-def unknown_keys(document: object) -> Iterator[str]:
-    """Every key that this version does not know: of another version, or misspelled."""
-    value = {} if document is None else document
-    errors = chain(_errors(value), _default_scheduler_errors(value))
-    return (each.path for each in errors if each.problem is ErrorType.FORBIDDEN)
+def unknown_keys(document: object, without_settings: Collection[str] = ()) -> Iterator[FieldError]:
+    """Every key that this version does not know and that is no misspelling of a known one, such as a key of
+    another version. `without_settings`: the schedulers whose profiles have no `config`."""
+    for each in _unknown(document):
+        if each.problem is ErrorType.FORBIDDEN:
+            yield each
+    for index, profile in _profiles(document):
+        if profile.get("name") in without_settings and isinstance(config := profile.get("config"), dict):
+            why = f"{profile['name']} has no settings: remove it"
+            yield from (forbidden(f"scheduler.profiles[{index}].config.{key}", why) for key in config)
 
 
-def _default_scheduler_errors(document: object) -> Iterator[FieldError]:
-    """Errors in the `config` of the profile of the default scheduler, whose keys are known."""
+def usable_profiles(document: object) -> Iterator[tuple[int, SchedulerProfile]]:
+    """The scheduler profiles with a name and their positions, whatever else is wrong in the document."""
+    for index, profile in _profiles(document):
+        config = profile.get("config")
+        if isinstance(name := profile.get("name"), str) and name:
+            yield index, SchedulerProfile(name, without_nulls(config) if isinstance(config, dict) else {})
+
+
+def _profiles(document: object) -> Iterator[tuple[int, dict[str, Any]]]:
     scheduler = document.get("scheduler") if isinstance(document, dict) else None
     profiles = scheduler.get("profiles") if isinstance(scheduler, dict) else None
     for index, profile in enumerate(profiles if isinstance(profiles, list) else ()):
-        if isinstance(profile, dict) and profile.get("name") == DEFAULT_SCHEDULER:
+        if isinstance(profile, dict):
+            yield index, profile
+
+
+def _unknown(document: object) -> Iterator[FieldError]:
+    """Errors for all unknown keys, also for those without a value."""
+    reader = _FileReader()
+    yield from filter(_is_unknown, reader.errors({} if document is None else document, OperatorConfiguration))
+    for index, profile in _profiles(document):
+        if profile.get("name") == DEFAULT_SCHEDULER:
             path = f"scheduler.profiles[{index}].config"
-            yield from _FileReader().errors(profile.get("config") or {}, DefaultSchedulerConfig, path)
+            errors = reader.errors(profile.get("config") or {}, DefaultSchedulerConfig, path)
+            yield from filter(_is_unknown, errors)
+
+
+def _is_unknown(error: FieldError) -> bool:
+    return error.problem in (ErrorType.FORBIDDEN, ErrorType.UNSUPPORTED)
 
 
 class _FileReader(StructReader):
@@ -104,19 +128,20 @@ class _FileReader(StructReader):
     def choice_error(self, path: str, value: Any, choices: type[StrEnum]) -> FieldError:
         return self.type_error(path, value, " or ".join(choices))
 
-
-def _errors(value: object) -> Iterator[FieldError]:
-    return _FileReader().errors(value, OperatorConfiguration)
+    def unknown_field_errors(
+        self, path: str, name: str, value: Any, known: Iterable[str]
+    ) -> Iterator[FieldError]:
+        """A key that is almost a known one is a mistake; any other may be a key of another version."""
+        del value
+        if near := get_close_matches(name, list(known), 1, timing.MISSPELLED_KEY):
+            yield FieldError(path, ErrorType.UNSUPPORTED, name, f"unknown key: did you mean {near[0]}?")
+        else:
+            yield forbidden(path, "unknown key: this version does not have it, remove it")
 
 
 def _without_empty_keys(document: object) -> object:
     """A key without a value gets its default, as when the lines below it are commented out."""
     return without_nulls({} if document is None else document)
-
-
-def _section(path: str) -> str:
-    """The path of the object that holds a key; for a list item, that holds the list."""
-    return path.partition("[")[0].rpartition(".")[0]
 
 
 def _valid_part(value: Any, kind: Any, path: str, wrong: frozenset[str]) -> Any:
@@ -149,34 +174,35 @@ def _shown(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def problems(config: OperatorConfiguration) -> Iterator[str]:
-    """Every problem of a decoded configuration, as `key: why`."""
+def problems(config: OperatorConfiguration, wrong: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Every problem of a decoded configuration, as `key: why`. Keys in `wrong` have their defaults, which the
+    others were not written to go with: they are not compared."""
     plain = OperatorConfiguration()
     if (config.api_version, config.kind) != (plain.api_version, plain.kind):
         yield f"kind: must be {plain.kind} of {plain.api_version}, not {config.kind} of {config.api_version}"
     if config.runtime_client_connection.burst < 0:
         yield "runtimeClientConnection.burst: must not be negative"
     if config.leader_election.enabled:
-        yield from _election_problems(config.leader_election)
+        yield from _election_problems(config.leader_election, wrong)
     yield from _port_problems(config)
     for field in msgspec.structs.fields(config.controllers):
         if getattr(config.controllers, field.name).concurrent_syncs <= 0:
             yield f"controllers.{field.encode_name}.concurrentSyncs: must be greater than 0"
-    yield from _scheduler_problems(config.scheduler)
+    yield from _scheduler_problems(config.scheduler, wrong)
     if config.limits.pods_per_set < 1:
         yield f"limits.podsPerSet: must be at least 1, not {config.limits.pods_per_set}"
 
 
-def _election_problems(election: LeaderElection) -> Iterator[str]:
+def _election_problems(election: LeaderElection, wrong: frozenset[str]) -> Iterator[str]:
     read: dict[str, timedelta] = {}
     for key, text in (
         ("leaseDuration", election.lease_duration),
         ("renewDeadline", election.renew_deadline),
         ("retryPeriod", election.retry_period),
     ):
-        if wrong := _duration_problem(text):
-            yield f"leaderElection.{key}: {wrong}"
-        else:
+        if problem := _duration_problem(text):
+            yield f"leaderElection.{key}: {problem}"
+        elif f"leaderElection.{key}" not in wrong:
             read[key] = durations.parse(text)
     for longer, shorter in (("leaseDuration", "renewDeadline"), ("renewDeadline", "retryPeriod")):
         if read.get(longer, timedelta.max) <= read.get(shorter, timedelta.min):
@@ -208,7 +234,7 @@ def _port_problems(config: OperatorConfiguration) -> Iterator[str]:
             yield f"{key}: must be between 0 (any free port) and {_HIGHEST_PORT}, not {port}"
 
 
-def _scheduler_problems(scheduler: Scheduler) -> Iterator[str]:
+def _scheduler_problems(scheduler: Scheduler, wrong: frozenset[str]) -> Iterator[str]:
     """Problems of the profiles. That each backend exists is checked by `grove.schedulers.registry`."""
     names = [profile.name for profile in scheduler.enabled_profiles]
     for index, name in enumerate(names):
@@ -216,7 +242,8 @@ def _scheduler_problems(scheduler: Scheduler) -> Iterator[str]:
             yield f"scheduler.profiles[{index}].name: must be set"
         elif name in names[:index]:
             yield f"scheduler.profiles[{index}].name: {name} is listed twice"
-    if scheduler.default_profile_name not in names:
+    listed = not any(path.startswith("scheduler.") for path in wrong)
+    if listed and scheduler.default_profile_name not in names:
         yield f"scheduler.defaultProfileName: {scheduler.default_profile_name} is not one of the profiles"
 
 

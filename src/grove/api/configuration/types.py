@@ -1,4 +1,4 @@
-"""The operator's configuration file. Unknown keys are ignored: one file can serve several versions."""
+"""The operator's configuration file. Keys of other versions are ignored: one file can serve several."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ POD_GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection"
 LEGACY_FINALIZERS = frozenset({"grove.io/podclique.grove.io", "grove.io/podcliquescalinggroup.grove.io"})
 """Finalizers that upstream sets on cliques and groups. Nothing depends on them: the operator removes them."""
 
+HOSTNAME = "kubernetes.io/hostname"
+"""The label that names a node."""
 GANG_GATE = "grove.io/podgang-pending-creation"
 """The scheduling gate of a pod that must not be scheduled yet."""
 MNNVL_CLAIM = "mnnvl-claim"

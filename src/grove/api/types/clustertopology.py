@@ -126,6 +126,8 @@ class TopologyStatus(Wire, frozen=True):
     """One entry per level, in the order of `spec.levels`; empty until the nodes have been read."""
     used_by: TopologyUsers | None = None
     """The PodCliqueSets whose topology constraints name this topology."""
+    domains: str = ""
+    """The names of all levels, from broad to narrow, for `kubectl get`, which shows no lists."""
 
 
 class ClusterTopologySpec(Wire, frozen=True):
@@ -162,7 +164,13 @@ class ClusterTopologyBindingSpec(ClusterTopologySpec, frozen=True):
     are placed by the new levels."""
 
 
-_COLUMNS = (Column("Domains", "string", ".spec.levels[*].domain"), AGE)
+_COLUMNS = (
+    Column("Domains", "string", ".status.domains"),
+    Column("Nodes", "integer", ".status.nodes", priority=1),
+    Column("Drift", "string", '.status.conditions[?(@.type=="SchedulerTopologyDrift")].status'),
+    Column("Sets", "integer", ".status.usedBy.count"),
+    AGE,
+)
 
 
 class ClusterTopology(Wire, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ These types are for reading only. A pod is created from its template's raw JSON,
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec import Raw, field
@@ -160,6 +161,24 @@ class RunningContainer(Interned, frozen=True):
     restart_policy: str = ""
 
 
+class NodeSelectorTerms(Wire, frozen=True):
+    """Nodes that a pod may go to: one of the terms must match."""
+
+    node_selector_terms: tuple[dict[str, Any], ...] = ()
+
+
+class RequiredNodeAffinity(Wire, frozen=True):
+    """The required part of node affinity."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelectorTerms | None = None
+
+
+class LiveAffinity(Wire, frozen=True):
+    """The affinity of an existing pod; only what must be known to add to it."""
+
+    node_affinity: RequiredNodeAffinity | None = None
+
+
 class LivePodSpec(Wire, frozen=True):
     """The spec of an existing pod: hostname, node, scheduling and resource requests."""
 
@@ -171,6 +190,7 @@ class LivePodSpec(Wire, frozen=True):
     scheduling_gates: tuple[Gate, ...] = ()
     scheduling_group: SchedulingGroup | None = None
     node_selector: dict[str, str] = field(default_factory=dict)
+    affinity: LiveAffinity | None = None
     resource_claims: tuple[PodClaim, ...] = ()
     resources: Requests | None = None
     overhead: dict[str, str] = field(default_factory=dict)

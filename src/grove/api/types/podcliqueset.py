@@ -122,7 +122,8 @@ class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
     """The order in which the cliques start: all at once, each after the one listed before it, or each after
     the cliques in its `startsAfter`. Immutable."""
     priority_class_name: str = ""
-    """The PriorityClass of the gangs."""
+    """The PriorityClass of the gangs, and of all pods whose own spec names none. It must exist; a change
+    replaces the pods."""
     headless_service_config: HeadlessServiceConfig | None = None
     """The headless Service of each replica."""
     topology_constraint: SetTopologyConstraint | None = None
@@ -223,7 +224,8 @@ class PodCliqueSetStatus(Wire, frozen=True):
     observed_generation: Int64 = 0
     """The generation of the spec that was last reconciled."""
     conditions: tuple[Condition, ...] = ()
-    """The condition types are `UpdateInProgress`, `TopologyLevelsUnavailable` and `ComputeDomainsReady`."""
+    """The condition types are `UpdateInProgress`, `TopologyLevelsUnavailable`, `TopologyConstraintsEnforced`
+    and `ComputeDomainsReady`."""
     last_errors: tuple[LastError, ...] = ()
     """Errors that keep the operator from reconciling the set."""
     replicas: Int32 = 0

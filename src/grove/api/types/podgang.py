@@ -122,7 +122,9 @@ class PodGangStatus(Wire, frozen=True):
     phase: str = always(GangPhase.PENDING.value)
     """The phase of the gang."""
     conditions: tuple[Condition, ...] = ()
-    """The condition types are `Initialized`, `Scheduled`, `Ready`, `Unhealthy` and `DisruptionTarget`."""
+    """The condition types are `Initialized`, `Scheduled`, `Ready`, `TopologyConstraintsEnforced`,
+    `PlacementUnprotected`, `Unhealthy`
+    and `DisruptionTarget`."""
     placement_score: float | None = None
     """How good the placement is; 1.0 is the best possible. Written by the operator for gangs that it places,
     and by schedulers for others."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 
+from grove.cli.commands.crd_install import install as install_crds
+from grove.cli.console import open_console
+from grove.kube.auth import config
+from grove.kube.client.client import Client
 from grove.local.build import binaries
 from grove.local.build.versions import KUBERNETES, default_minor, minor_version
 from grove.local.cluster import lifecycle
 from grove.local.cluster.cluster_shape import parse_shape, shape_for
 from grove.local.cluster.command_lines import CONTROLLER_MANAGER_TUNING, ETCD_TUNING, SCHEDULER_TUNING
+from grove.local.cluster.operator_process import OPERATOR, ensure_operator, has_operator, remove_operator
 from grove.local.cluster.status import ClusterStatus, read_status
 from grove.local.errors import LocalError
 from grove.local.paths import default_state_dir
@@ -46,6 +51,7 @@ def up(
     audit: bool | None = None,
     init_containers: bool | None = None,
     fabric: bool | None = None,
+    operator: bool | None = None,
 ) -> int:
     """Start a Kubernetes control plane with simulated GPU nodes on this machine.
 
@@ -77,6 +83,9 @@ def up(
         Run the init containers that enforce the startup order (yes); otherwise they complete at once.
     fabric
         Simulate NVIDIA's DRA driver (no): nodes have NVLink channels, and ComputeDomains become ready.
+    operator
+        Run the operator as the chart installs it (no): CRDs, rights, certificate and webhooks. Its log is
+        in the state directory.
     """
     state = state_of(state_dir)
     given = {
@@ -87,12 +96,29 @@ def up(
         "runtime_config": None if runtime_config is None else tuple(runtime_config.split(",")),
     }  # fmt: skip
     start(state, {name: value for name, value in given.items() if value is not None})
+    if operator if operator is not None else has_operator(state):
+        asyncio.run(_start_operator(state))
+    elif operator is False:
+        asyncio.run(_remove_operator(state))
     return 0
+
+
+async def _start_operator(state: StateDir) -> None:
+    async with Client(config.load(state.kubeconfig)) as client:
+        await install_crds(client)
+        process = await ensure_operator(state, client)
+    _print_line(f"operator ready (pid {process.pid}), with webhooks; log: {state.log(OPERATOR)}")
+
+
+async def _remove_operator(state: StateDir) -> None:
+    async with Client(config.load(state.kubeconfig)) as client:
+        if await remove_operator(state, client):
+            _print_line("stopped the operator, and removed its webhooks")
 
 
 def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
     """Start a cluster and print how to use it."""
-    console = Console()
+    console = open_console()
     reporter = ProgressReporter(console)
     settings = settings_for(state, given)
     running = lifecycle.up(state, settings, lambda minor: binaries.find(minor, reporter), reporter)
@@ -100,7 +126,8 @@ def start(state: StateDir, given: dict[str, object]) -> lifecycle.LocalCluster:
         f"tuned for speed: etcd {' '.join(ETCD_TUNING)}; kube-controller-manager "
         f"{' '.join(CONTROLLER_MANAGER_TUNING)}; kube-scheduler qps {SCHEDULER_TUNING['qps']}"
     )
-    reporter.say(f"use it:  export KUBECONFIG={running.kubeconfig}   (or {program()} kubectl get nodes)")
+    kubeconfig, kubectl = shlex.quote(str(running.kubeconfig)), f"{program()} kubectl{state.option}"
+    reporter.say(f"use it:  export KUBECONFIG={kubeconfig}   (or {kubectl} get nodes)")
     return running
 
 
@@ -132,7 +159,7 @@ def status(
     """
     found = asyncio.run(read_status(state_of(state_dir)))
     if output == "json":
-        Console().print_json(found.to_json())
+        open_console().print_json(found.to_json())
     else:
         _show(found)
     return 0 if found.healthy else 1
@@ -155,7 +182,7 @@ def prepare(*, kubernetes: str | None = None, only_check: bool = False) -> int:
     if only_check and not binaries.available(minor):
         _print_line(f"the programs of Kubernetes {KUBERNETES[minor]} are not on this machine")
         return 1
-    found = binaries.find(minor, ProgressReporter(Console()))
+    found = binaries.find(minor, ProgressReporter(open_console()))
     for name, path in found.paths.items():
         _print_line(f"{name}  {path}")
     return 0
@@ -169,8 +196,8 @@ def kubectl(
     state = state_of(state_dir)
     record = state.read()
     if record is None or not state.kubeconfig.exists():
-        raise LocalError(f"no cluster in {state.root}: run grove up")
-    found = binaries.find(record.settings.kubernetes, ProgressReporter(Console(stderr=True)))
+        raise LocalError(f"no cluster in {state.root}: run grove up{state.option}")
+    found = binaries.find(record.settings.kubernetes, ProgressReporter(open_console(stderr=True)))
     program = str(found["kubectl"])
     os.execve(program, ["kubectl", *arguments], {**os.environ, "KUBECONFIG": str(state.kubeconfig)})  # noqa: S606
 
@@ -223,7 +250,7 @@ def _gates(text: str) -> dict[str, bool]:
 
 
 def _show(found: ClusterStatus) -> None:
-    console = Console()
+    console = open_console()
     _print_line(f"{found.state_dir}  {found.server}")
     table = Table(box=None, pad_edge=False)
     for heading in ("COMPONENT", "STATE", "PID", "PORT", "ORIGIN"):
@@ -244,4 +271,4 @@ def _show(found: ClusterStatus) -> None:
 
 def _print_line(line: str, style: str = "") -> None:
     """Print a line without markup: paths may contain brackets."""
-    Console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+    open_console().print(line, style=style, markup=False, highlight=False, soft_wrap=True)

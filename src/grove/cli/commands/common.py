@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -59,7 +60,7 @@ def read_set_views(
         raise SetNotFound(f"{name}: a name needs a namespace: replace --all-namespaces with --namespace")
     connection = config.load(kubeconfig, context)
     place = None if all_namespaces else namespace or connection.namespace
-    return set_views(asyncio.run(read(connection, place, name)))
+    return set_views(asyncio.run(read(connection, place, name)), time.time())
 
 
 async def read(connection: Config, namespace: str | None, name: str | None) -> SetObjects:
@@ -105,8 +106,9 @@ async def _sets(
     return tuple(found.items)
 
 
-def show_json(views: Iterable[SetView]) -> None:
-    encoded = msgspec.json.format(msgspec.json.encode({"items": tuple(views)}), indent=2)
+def show_json(views: Iterable[SetView], **more: object) -> None:
+    """Print sets, and what else a command has found."""
+    encoded = msgspec.json.format(msgspec.json.encode({"items": tuple(views), **more}), indent=2)
     sys.stdout.write(encoded.decode() + "\n")
 
 

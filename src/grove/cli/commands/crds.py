@@ -13,6 +13,7 @@ from grove.api.crds import crd
 from grove.dynamo.api import crd_definitions
 from grove.kube.auth import config
 from grove.kube.client.client import Client
+from grove.kube.errors import ConfigError
 from grove.operator.crds import apply_crds
 
 
@@ -35,10 +36,16 @@ def crds(
     apply
         Create or update the CRDs in the cluster, and wait until they are served.
     kubeconfig
-        Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
+        With --apply: path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
-        Context of the kubeconfig; default: its current one.
+        With --apply: context of the kubeconfig; default: its current one.
     """
+    for option, value in (("--kubeconfig", kubeconfig), ("--context", context)):
+        if value is not None and not apply:
+            raise ConfigError(
+                f"{option} {value}: the CRDs are printed, and no cluster is used: add --apply, or pass the "
+                "output to kubectl apply --server-side -f -"
+            )
     wanted = crd_definitions.all_definitions() if dynamo else crd.all_definitions()
     if apply:
         asyncio.run(_apply(config.load(kubeconfig, context), wanted))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli.commands.cluster import StateOption, program, start, state_of
 from grove.cli.commands.common import output_width, show
 from grove.cli.commands.crd_install import install
+from grove.cli.console import open_console
 from grove.cli.views.live_view import SetWatcher, screen
 from grove.cli.views.node_tree import topology_tree
 from grove.cli.views.rack_view import drawing
@@ -48,7 +50,6 @@ from grove.local.cluster.operator_process import (
 )
 from grove.local.cluster.processes import Process
 from grove.local.errors import LocalError
-from grove.local.paths import default_state_dir
 from grove.local.standins.dra.objects import DOMAINS
 from grove.local.state_dir import StateDir
 from grove.operator.caches.registry import resource_of
@@ -73,7 +74,7 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
     fabric
         Use multi-node NVLink: GPU pods wait until the ComputeDomain of their replica is ready.
     """
-    state, console = state_of(state_dir), Console()
+    state, console = state_of(state_dir), open_console()
     # A watch on a kind that is not served yet logs a warning: expected here, and it disturbs the live view.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     before = _InitialState(state)
@@ -123,8 +124,11 @@ class _Demo:
         """Run all steps. If interrupted on a cluster that ran before, delete the workload."""
         async with Client(config.load(self._state.kubeconfig)) as client:
             await install(client)
-            self._say("starting the operator", f"log: {self._state.log('operator')}")
-            operator = ensure_operator(self._state)
+            self._say(
+                "starting the operator, with webhooks and the rights of the chart",
+                f"log: {self._state.log('operator')}",
+            )
+            operator = await ensure_operator(self._state, client)
             async with self._watching.on(client):
                 try:
                     await self._steps(client, operator)
@@ -144,7 +148,7 @@ class _Demo:
         self._say(
             "deploying a PodCliqueSet: a router and two scaling groups, with a startup order", str(WORKLOAD)
         )
-        await client.create(SETS, workload(self._fabric), namespace=NAMESPACE, as_type=Object)
+        await client.create(SETS, manifest(WORKLOAD), namespace=NAMESPACE, as_type=Object)
         await self._until(operator, self._ready)
         if self._fabric:
             await self._domains(client)
@@ -161,7 +165,7 @@ class _Demo:
         self._say(
             "deploying a second set: each of its replicas needs the hosts of a whole rack", str(TRAINING)
         )
-        await client.create(SETS, manifest(TRAINING), namespace=NAMESPACE, as_type=Object)
+        await client.create(SETS, without_fabric(manifest(TRAINING)), namespace=NAMESPACE, as_type=Object)
         await self._until(operator, self._settled, SECOND)
         self._tree(SECOND, pods=False)
         self._say("each gang is in one rack; the one that does not fit waits, and has no pod on a node")
@@ -236,20 +240,19 @@ def manifest(file: Path) -> dict[str, Any]:
     return body
 
 
-def workload(fabric: bool = False) -> dict[str, Any]:
-    """The first set; with a fabric, annotated as admission does it where MNNVL is automatic."""
-    body = manifest(WORKLOAD)
-    if fabric:
-        body["metadata"]["annotations"] = {keys.AUTO_MNNVL: keys.AUTO_MNNVL_ENABLED}
-    return body
+def without_fabric(body: dict[str, Any]) -> dict[str, Any]:
+    """The set without an NVLink domain, also where MNNVL is automatic: its pods would wait for the nodes
+    whose channels the first set uses."""
+    annotations = {keys.AUTO_MNNVL: keys.AUTO_MNNVL_DISABLED}
+    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
 
 def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[str, ...]:
     """Shell commands to try after the demo."""
     all_run = f"--for=jsonpath={{.status.availableReplicas}}=3 pcs/{SECOND}"
-    here = "" if state.root == default_state_dir() else f" --state-dir {state.root}"
+    here = state.option
     return (
-        f"export KUBECONFIG={state.kubeconfig}",
+        f"export KUBECONFIG={shlex.quote(str(state.kubeconfig))}",
         f"{grove} get",
         f"{grove} tree --no-pods",
         f"{grove} kubectl{here} get grove",
@@ -259,5 +262,5 @@ def next_commands(grove: str, state: StateDir, fabric: bool = False) -> tuple[st
         f"{grove} kubectl{here} delete pcs {SECOND}",
         f"{grove} kubectl{here} scale pclq demo-0-router --replicas 0",
         f"{grove} kubectl{here} scale pcs demo --replicas 2",
-        f"{grove} down --delete{here}" if here else "make down",
+        f"{grove} down{here} --delete" if here else "make down",
     )

@@ -1,14 +1,26 @@
-"""`grove get`: lists PodCliqueSets, one per line."""
+"""`grove get`: lists PodCliqueSets, one per line, and says whether an operator leads."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
+from typing import Annotated
 
-from rich.console import Console
+from cyclopts import Parameter
 
+from grove.api.configuration.types import LeaderElection
 from grove.cli.commands import common
-from grove.cli.views.text_layout import table
+from grove.cli.console import open_console
+from grove.cli.views.operator_view import OperatorView, operator_line, operator_view
+from grove.cli.views.set_table import table
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.kube.client.resource import LEASES
+from grove.kube.errors import Forbidden
+from grove.kube.leader.lease import Lease
+
+_LEASE = LeaderElection().resource_name
 
 
 def get(
@@ -17,10 +29,12 @@ def get(
     namespace: common.NamespaceOption = None,
     all_namespaces: common.AllOption = False,
     output: common.OutputOption = "text",
+    lease: Annotated[str, Parameter(help="Name of the operator's Lease.")] = _LEASE,
     kubeconfig: common.KubeconfigOption = None,
     context: common.ContextOption = None,
 ) -> int:
-    """List PodCliqueSets with their available replicas, running gangs and ready pods.
+    """List PodCliqueSets with their available replicas, running gangs, ready pods, topology and errors, and
+    say whether an operator leads.
 
     Parameters
     ----------
@@ -28,17 +42,27 @@ def get(
         Name of a PodCliqueSet; default: all of the namespace.
     """
     views = common.read_set_views(name, kubeconfig, context, namespace, all_namespaces)
+    operator = asyncio.run(_operator(config.load(kubeconfig, context), lease))
     if output == "json":
-        common.show_json(views)
+        common.show_json(views, operator=operator)
         return 0
-    if not views:
-        where = (
-            "any namespace"
-            if all_namespaces
-            else "this namespace: grove get -A lists those of all namespaces"
-        )
-        sys.stderr.write(f"no PodCliqueSets in {where}\n")
-        return 0
-    lines = table(views, time.time(), namespaces=all_namespaces, width=common.output_width(Console()))
-    sys.stdout.write("\n".join(lines) + "\n")
+    if views:
+        lines = table(views, namespaces=all_namespaces, width=common.output_width(open_console()))
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()  # before what follows on stderr
+    else:
+        elsewhere = "this namespace: grove get -A lists those of all namespaces"
+        sys.stderr.write(f"no PodCliqueSets in {'any namespace' if all_namespaces else elsewhere}\n")
+    if operator is not None:
+        sys.stderr.write(operator_line(operator, lease) + "\n")
     return 0
+
+
+async def _operator(connection: config.Config, lease: str) -> OperatorView | None:
+    """The operator by its Lease, in whichever namespace; None if this user may not list Leases."""
+    async with Client(connection) as client:
+        try:
+            found = await client.list(LEASES, as_type=Lease, fields=f"metadata.name={lease}")
+        except Forbidden:
+            return None
+    return operator_view(found.items, time.time())

@@ -25,11 +25,11 @@ from grove.kube.errors import ConfigError, KubeError
 from grove.kube.event_loop_pauses import timed_loop
 from grove.kube.yaml_parser import YamlError
 from grove.operator import fabric_providers, logs
-from grove.operator.observers.schedulers import load_backends
+from grove.operator.observers.schedulers import backend_problems, load_backends
 from grove.operator.process import LeadershipEnded, OperatorSettings, operate
 from grove.operator.servers import ListenError
 from grove.operator.webhooks import ACCOUNT
-from grove.schedulers.registry import SchedulerBackends
+from grove.schedulers.registry import WITHOUT_SETTINGS, SchedulerBackends
 
 T = TypeVar("T")
 log = structlog.get_logger("grove.operator")
@@ -63,7 +63,8 @@ def operator(
     Parameters
     ----------
     config
-        Path of the configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults apply.
+        Path of the configuration, YAML or JSON; docs/operator.md describes it. Without it the defaults apply,
+        and ports that are in use are replaced by free ones, which the log names.
     kubeconfig
         Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
     context
@@ -76,10 +77,8 @@ def operator(
         document = read(config) if config else None
         configuration, schedulers, vendors = _load_configuration(document)
         logs.configure(configuration.log_level, configuration.log_format)
-        for key in loading.unknown_keys(document):
-            log.warning(
-                "ignored", key=key, action="go on", reason="this version does not know the configuration key"
-            )
+        for unknown in loading.unknown_keys(document, WITHOUT_SETTINGS):
+            log.warning("ignored", key=unknown.path, action="go on", reason=unknown.detail)
         image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
         account = os.environ.get(ACCOUNT, "")
         settings = OperatorSettings(
@@ -90,6 +89,7 @@ def operator(
             account,
             schedulers,
             vendors,
+            any_port=config is None,
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
@@ -104,10 +104,14 @@ def _load_configuration(document: object) -> tuple[OperatorConfiguration, Schedu
     configuration, wrong = loading.check(document)
     problems = list(wrong)
     vendors = _collect_error(problems, lambda: fabric_providers.load_providers(configuration))
-    known = not any(problem.startswith("scheduler.") for problem in wrong)
-    schedulers = _collect_error(problems, lambda: load_backends(configuration.scheduler)) if known else None
+    schedulers = None
+    if any(problem.startswith("scheduler.") for problem in wrong):
+        problems += backend_problems(loading.usable_profiles(document))
+    else:
+        schedulers = _collect_error(problems, lambda: load_backends(configuration.scheduler))
     if vendors is None or schedulers is None or problems:
-        raise ConfigurationError(tuple(problems))
+        unknown = loading.unknown_keys(document, WITHOUT_SETTINGS)
+        raise ConfigurationError((*problems, *(f"{each.path}: {each.detail}" for each in unknown)))
     return configuration, schedulers, vendors
 
 

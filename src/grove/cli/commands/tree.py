@@ -6,9 +6,9 @@ import sys
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from grove.cli.commands import common
+from grove.cli.console import open_console
 from grove.cli.views.text_layout import lines
 from grove.cli.views.text_layout import tree as rows
 
@@ -36,7 +36,7 @@ def tree(
         return 0
     if not views:
         sys.stderr.write("no PodCliqueSets in this namespace: grove get -A lists those of all namespaces\n")
-    console = Console()
+    console = open_console()
     for view in views:
         common.show(lines(rows(view, pods=pods), common.output_width(console)), console)
     return 0

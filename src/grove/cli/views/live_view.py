@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol
@@ -69,7 +70,7 @@ class SetWatcher:
 
     def view(self, name: str) -> SetView | None:
         """A set as the caches hold it; None if it does not exist."""
-        seen = set_views(SetObjects(*(tuple(cache) for cache in self._caches)))
+        seen = set_views(SetObjects(*(tuple(cache) for cache in self._caches)), time.time())
         return next((one for one in seen if one.name == name), None)
 
     def gone(self, name: str) -> bool:

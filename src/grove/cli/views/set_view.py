@@ -22,9 +22,11 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.cli.views.claim_view import ClaimIndex, ClaimView, NamespacedName, View
 from grove.cli.views.pod_reason import pod_reason
+from grove.cli.views.topology_view import TopologyView, topology_view
 from grove.kube.cache.cache import HasMetadata
 from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.members import pod_state as state
+from grove.plan.timestamps import timestamp
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -101,8 +103,10 @@ class SetView(View, frozen=True):
     name: str
     available: int
     replicas: int
-    age: str | None = None
+    created: str | None = None
+    age_seconds: int | None = None
     terminating: bool = False
+    topology: TopologyView | None = None
     errors: tuple[str, ...] = ()
     members: tuple[ReplicaView, ...] = ()
     claims: tuple[ClaimView, ...] = ()
@@ -127,6 +131,18 @@ class SetView(View, frozen=True):
     @property
     def gangs(self) -> tuple[GangView, ...]:
         return tuple(gang for replica in self.members for gang in replica.gangs)
+
+    @property
+    def own_errors(self) -> tuple[str, ...]:
+        """The errors of the set and of its topology."""
+        problem = self.topology.problem if self.topology is not None else ""
+        return (problem, *self.errors) if problem else self.errors
+
+    @property
+    def all_errors(self) -> tuple[str, ...]:
+        """The errors of the set, of its topology, its groups and its cliques."""
+        parts: tuple[GroupView | CliqueView, ...] = (*self.groups, *self.cliques)
+        return (*self.own_errors, *(error for part in parts for error in part.errors))
 
     @property
     def settled(self) -> bool:
@@ -162,8 +178,8 @@ class SetObjects(Struct, frozen=True):
     """Only shared claims."""
 
 
-def set_views(found: SetObjects) -> tuple[SetView, ...]:
-    """The views of all sets, sorted by namespace and name."""
+def set_views(found: SetObjects, now: float) -> tuple[SetView, ...]:
+    """The views of all sets at a time, sorted by namespace and name."""
     pods = _by_parent(found.pods, labels.CLIQUE)
     parts = _ObjectsByParent(
         pods=pods,
@@ -173,7 +189,7 @@ def set_views(found: SetObjects) -> tuple[SetView, ...]:
         claims=ClaimIndex(found.claims),
     )
     ordered = sorted(found.sets, key=lambda one: (one.metadata.namespace, one.metadata.name))
-    return tuple(_set(workload, parts) for workload in ordered)
+    return tuple(_set(workload, parts, now) for workload in ordered)
 
 
 class _ObjectsByParent(Struct, frozen=True):
@@ -194,7 +210,7 @@ def _by_parent(parts: Iterable[T], label: str) -> dict[NamespacedName, list[T]]:
     return found
 
 
-def _set(workload: PodCliqueSet, parts: _ObjectsByParent) -> SetView:
+def _set(workload: PodCliqueSet, parts: _ObjectsByParent, now: float) -> SetView:
     meta, status = workload.metadata, workload.status
     place = (meta.namespace, meta.name)
     members = {
@@ -207,8 +223,12 @@ def _set(workload: PodCliqueSet, parts: _ObjectsByParent) -> SetView:
         name=meta.name,
         available=status.available_replicas,
         replicas=workload.spec.replicas,
-        age=meta.creation_timestamp,
+        created=meta.creation_timestamp,
+        age_seconds=max(0, int(now - timestamp(meta.creation_timestamp)))
+        if meta.creation_timestamp
+        else None,
         terminating=meta.deletion_timestamp is not None,
+        topology=topology_view(workload),
         errors=tuple(error.description for error in status.last_errors),
         members=tuple(_replica(place, index, parts) for index in sorted(members)),
         claims=parts.claims.of(place),
@@ -315,6 +335,11 @@ def pod_state(pod: Pod) -> str:
     if not state.scheduled(pod):
         return "unscheduled"
     return "failing" if state.errored(pod) else "starting"
+
+
+def seconds_since(text: str | None, now: float) -> int | None:
+    """Whole seconds since a timestamp; 0 if its clock is ahead of ours, None without a timestamp."""
+    return max(0, int(now - timestamp(text))) if text else None
 
 
 def _index(meta: ObjectMeta, label: str) -> int:

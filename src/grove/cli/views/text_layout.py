@@ -1,4 +1,4 @@
-"""Lays out views as lines of text, as a tree or a table, within a given width. Pure.
+"""Lays out views as lines of text, as a tree, within a given width. Pure.
 
 A line has a name, which users copy into the next command, and facts (counts, state). A line that is too wide
 is shortened in this order: the prefix that a name shares with its parent is left out, then facts are left
@@ -15,7 +15,6 @@ from rich.text import Text
 
 from grove.cli.views.claim_view import ClaimView
 from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
-from grove.plan.timestamps import timestamp
 
 GOOD, WAITING, BAD = "green", "yellow", "red"
 _COUNTS = 16  # cells reserved for counts; a longer text is a message
@@ -53,8 +52,8 @@ def tree(view: SetView, *, pods: bool = True) -> Row:
         facts.append("terminating")
     below = [*_claims(view.claims, view.name)]
     below += [_replica(view, replica, pods) for replica in view.members]
-    below += _errors(view.errors)
-    style = BAD if view.errors or view.terminating else _style(view.available, view.replicas)
+    below += _errors(view.own_errors)
+    style = BAD if view.own_errors or view.terminating else _style(view.available, view.replicas)
     return Row(view.name, tuple(facts), style, tuple(below))
 
 
@@ -100,7 +99,7 @@ def _claims(claims: Sequence[ClaimView], parent: str) -> Iterator[Row]:
 
 
 def _errors(errors: Sequence[str]) -> Iterator[Row]:
-    return (Row("error", (_one_line(error),), BAD) for error in errors)
+    return (Row("error", (one_line(error),), BAD) for error in errors)
 
 
 def _pod(pod: PodView, parent: str) -> Row:
@@ -121,7 +120,7 @@ def _gang(gang: GangView | None, unit: str) -> tuple[str, ...]:
 
 def _waiting(gang: GangView | None) -> Iterator[Row]:
     if gang is not None and gang.why:
-        yield Row("waiting", (_one_line(gang.why),))
+        yield Row("waiting", (one_line(gang.why),))
 
 
 def _counts(done: int, wanted: int, needed: int, what: str) -> tuple[str, ...]:
@@ -133,7 +132,8 @@ def _style(done: int, wanted: int) -> str:
     return GOOD if done >= wanted else WAITING
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text without line breaks."""
     return " ".join(text.split())
 
 
@@ -182,53 +182,6 @@ def shorten(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
-
-
-HEADINGS = ("NAMESPACE", "NAME", "AVAILABLE", "GANGS", "PODS", "AGE")
-_GANGS, _AGE = HEADINGS.index("GANGS"), HEADINGS.index("AGE")
-
-
-def table(views: Sequence[SetView], now: float, *, namespaces: bool, width: int | None = None) -> list[str]:
-    """One line per set, under headings. A narrow table leaves out the age first, then the gangs."""
-    rows = [HEADINGS, *(_columns(view, now) for view in views)]
-    found: list[str] = []
-    for hidden in ((), (_AGE,), (_AGE, _GANGS)):
-        found = _aligned(rows, [i for i in range(not namespaces, len(HEADINGS)) if i not in hidden])
-        if width is None or max(map(cell_len, found)) <= width:
-            return found
-    return [shorten(line, width or 0) for line in found]
-
-
-def _aligned(rows: Sequence[Sequence[str]], shown: Sequence[int]) -> list[str]:
-    widths = [max(cell_len(row[i]) for row in rows) for i in shown]
-    return [
-        "  ".join(set_cell_size(row[i], width) for i, width in zip(shown, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def _columns(view: SetView, now: float) -> tuple[str, ...]:
-    running = sum(gang.phase == "Running" for gang in view.gangs)
-    ready = sum(clique.ready for clique in view.cliques)
-    return (
-        view.namespace,
-        view.name,
-        f"{view.available}/{view.replicas}",
-        f"{running}/{len(view.gangs)}",
-        f"{ready}/{sum(clique.replicas for clique in view.cliques)}",
-        age(view.age, now),
-    )
-
-
-def age(since: str | None, now: float) -> str:
-    """The time since a timestamp in one unit: `42s`, `5m`, `3h`, `12d`."""
-    if not since:
-        return "-"
-    seconds = max(0, int(now - timestamp(since)))
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
 
 
 def coloured(line: TextLine) -> Text:

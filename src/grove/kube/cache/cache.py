@@ -116,6 +116,9 @@ class Cache(Generic[T]):
         old, version = self._objects.get(_key(new)), version_of(new)
         if new.metadata.uid in self._tombstones or not self._is_in_scope(new):
             return False
+        if _is_deleted(new.metadata):  # its version may be that of the object before the write
+            self.mark_deleted(new.metadata.namespace, new.metadata.name, new.metadata.uid)
+            return old is not None
         if version <= (version_of(old) if old is not None else self._watch_version):
             return False
         self.applying_reply = True
@@ -296,6 +299,12 @@ class Cache(Generic[T]):
 
 def _key(found: HasMetadata) -> Key:
     return found.metadata.namespace, found.metadata.name
+
+
+def _is_deleted(metadata: ObjectMeta) -> bool:
+    """Whether the write that returned this deleted the object: it removed the last finalizer."""
+    terminated = metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds == 0
+    return terminated and not metadata.finalizers
 
 
 def version_of(found: HasMetadata) -> int:

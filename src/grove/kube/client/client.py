@@ -105,6 +105,16 @@ class Client(RestClient):
         except Gone:
             return await self._pages(resource, namespace, wanted, as_type)
 
+    async def exists_any(
+        self, resource: Resource, *, namespace: str | None = None, labels: Labels = ""
+    ) -> bool:
+        """Whether there is an object that matches: one request, for one object at most."""
+        wanted = {"labelSelector": label_selector.render(labels), "limit": 1}
+        path = resource.path(namespace) + query(wanted)
+        request = _request("GET", "list", resource, path, namespace)
+        part = decoding.decode_list((await self.send(request)).body, decoding.Object, resource)
+        return bool(part.items or part.undecodable)
+
     async def _pages(
         self, resource: Resource, namespace: str | None, wanted: dict[str, Any], as_type: type[T]
     ) -> Listing[T]:

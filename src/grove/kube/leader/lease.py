@@ -14,7 +14,7 @@ import socket
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -62,6 +62,16 @@ class Lease(Struct, frozen=True, gc=False):
 
     metadata: ObjectMeta
     spec: LeaseSpec = LeaseSpec()
+
+
+def is_held(lease: Lease, now: datetime) -> bool:
+    """Whether a candidate holds the lease and has renewed it in time, by the wall clock: for users, not for
+    candidates."""
+    spec = lease.spec
+    if not spec.holder_identity or not spec.renew_time:
+        return False
+    duration = timedelta(seconds=spec.lease_duration_seconds or timing.LEASE_DURATION)
+    return datetime.fromisoformat(spec.renew_time) + duration > now
 
 
 class ObservedLease(Struct, frozen=True):

@@ -39,6 +39,10 @@ NOW = float("-inf")
 log = structlog.get_logger("grove.kube.workqueue.queue")
 
 
+class ExpectedFailure(Exception):
+    """A failure whose cause is known and stated in the message: it is logged without a traceback."""
+
+
 class WorkQueue(Generic[K]):
     """Works on enqueued keys, from `start` to `stop`. Create it inside a running event loop."""
 
@@ -220,7 +224,7 @@ class WorkQueue(Generic[K]):
 
     def _log_failure(self, key: K, error: BaseException) -> None:
         bound = log.bind(queue=self.name, key=key, action="retry", reason=str(error))
-        if isinstance(error, KubeError):
+        if isinstance(error, KubeError | ExpectedFailure):
             bound.warning("work failed")
         else:
             bound.error("work failed with an unexpected error", exc_info=error)

@@ -17,11 +17,13 @@ _PAUSE = 0.05  # seconds; components do not signal that they are ready
 
 
 class Probe(NamedTuple):
-    """A component, its port, and the path of its health endpoint; without a path an open port is enough."""
+    """A component, its port, and the path of its health endpoint; without a path an open port is enough.
+    `plain`: without TLS."""
 
     part: str
     port: int
     path: str = ""
+    plain: bool = False
 
 
 def wait_until_healthy(probe: Probe, ca: Path, meanwhile: Callable[[], None]) -> None:
@@ -38,8 +40,12 @@ def health_problem(probe: Probe, ca: Path) -> str:
     """Why a component is unhealthy; empty if it is healthy."""
     if not probe.path:
         return "" if ports.is_open(probe.port) else "nothing listens on its port"
-    connection = http.client.HTTPSConnection(
-        "127.0.0.1", probe.port, timeout=5, context=ssl.create_default_context(cafile=str(ca))
+    connection = (
+        http.client.HTTPConnection("127.0.0.1", probe.port, timeout=5)
+        if probe.plain
+        else http.client.HTTPSConnection(
+            "127.0.0.1", probe.port, timeout=5, context=ssl.create_default_context(cafile=str(ca))
+        )
     )
     try:
         connection.request("GET", probe.path)
@@ -49,5 +55,5 @@ def health_problem(probe: Probe, ca: Path) -> str:
         return f"no answer on its port ({error})"
     finally:
         connection.close()
-    failed = [line for line in body.splitlines() if line.startswith("[-]")]
+    failed = [line for line in body.splitlines() if line.startswith(("[-]", "waiting for"))]
     return "" if answer.status == 200 else "; ".join(failed) or f"answers {answer.status}"

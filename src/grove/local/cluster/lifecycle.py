@@ -73,7 +73,8 @@ def up(
             try:
                 asyncio.run(ensure_nodes(cluster.kubeconfig, before.settings, reporter))
             except ConnectError as error:
-                raise LocalError(f"{error}; to restart the cluster: grove down, then grove up") from None
+                restart = f"grove down{state.option}, then grove up{state.option}"
+                raise LocalError(f"{error}; to restart the cluster: {restart}") from None
             return cluster
         try:
             cluster = _start(state, settings, before, find(settings.kubernetes), reporter)
@@ -133,7 +134,7 @@ def _check_settings_unchanged(state: StateDir, stored: ClusterSettings, requeste
     if is_older(requested.kubernetes, stored.kubernetes):
         raise LocalError(
             f"the cluster in {state.root} has the data of Kubernetes {stored.kubernetes}, which "
-            f"{requested.kubernetes} cannot read: run grove down --delete first"
+            f"{requested.kubernetes} cannot read: run grove down{state.option} --delete first"
         )
     alive = bool(running(state))
     fixed = ("nodes", "gpus", "shape") + (ClusterSettings.__struct_fields__ if alive else ())
@@ -141,9 +142,10 @@ def _check_settings_unchanged(state: StateDir, stored: ClusterSettings, requeste
         current, wanted = getattr(stored, name), getattr(requested, name)
         if current != wanted:
             option = "--" + name.replace("_", "-")
-            remedy = "grove down first" if alive and name not in fixed[:3] else "grove down --delete first"
+            delete = "" if alive and name not in fixed[:3] else " --delete"
             raise LocalError(
-                f"the cluster in {state.root} has {option} {current}, requested is {wanted}: run {remedy}"
+                f"the cluster in {state.root} has {option} {current}, requested is {wanted}: "
+                f"run grove down{state.option}{delete} first"
             )
 
 
@@ -154,7 +156,8 @@ def _start(
     binaries: Binaries,
     reporter: ProgressReporter,
 ) -> LocalCluster:
-    """Start the components; ports that the user did not choose are chosen again if they are taken."""
+    """Start the components; ports that the user did not choose are chosen again if they are taken, and a new
+    port of the API server is reported."""
     stop_components(state)  # a partly running cluster is restarted as a whole
     reporter.say(f"starting {', '.join(components_of(settings))} in {state.root}")
     for attempt in range(_MAX_ATTEMPTS):
@@ -169,16 +172,24 @@ def _start(
             stop_components(state)
         else:
             break
+    _report_changed_port(state, before, record, reporter)
     return LocalCluster(state, record)
 
 
 def _ports(settings: ClusterSettings, before: ClusterRecord | None) -> Ports:
-    """The previous ports if they are still free, so that kubeconfigs stay valid."""
-    if before and before.settings.port == settings.port:
-        last = before.ports
-        if all(ports.is_free(getattr(last, name)) for name in Ports.__struct_fields__):
-            return last
-    return ports.choose(settings.port)
+    """Free ports; the previous ones where possible, so that kubeconfigs stay valid."""
+    same = before is not None and before.settings.port == settings.port
+    return ports.choose(settings.port, before.ports if before is not None and same else None)
+
+
+def _report_changed_port(
+    state: StateDir, before: ClusterRecord | None, now: ClusterRecord, reporter: ProgressReporter
+) -> None:
+    if before is not None and before.ports.apiserver != now.ports.apiserver:
+        reporter.say(
+            f"the API server's port has changed from {before.ports.apiserver} to {now.ports.apiserver}: "
+            f"{state.kubeconfig} has the new one, copies of it do not"
+        )
 
 
 def _start_components(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import NODES, SERVICE_ACCOUNTS
+from grove.kube.client.resource import CONFIG_MAPS, NODES, SERVICE_ACCOUNTS
 from grove.kube.errors import AlreadyExists
 from grove.local.cluster.cluster_shape import node_manifests, parse_shape
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterSettings
 
 _IN_FLIGHT = 32
+_MARKER = "grove-local-cluster"
+"""The ConfigMap in kube-public by which the chart recognises a cluster whose nodes run no containers."""
 
 
 def is_ready(node: Node) -> bool:
@@ -32,10 +35,14 @@ def gpus_of(node: Node) -> int:
 
 
 async def ensure_nodes(kubeconfig: Path, settings: ClusterSettings, reporter: ProgressReporter) -> None:
-    """Create the missing nodes and wait until pods can be created and scheduled."""
+    """Create the missing nodes, mark the cluster as a local one, and wait until pods can be created and
+    scheduled."""
     manifests = node_manifests(parse_shape(settings.shape), settings.nodes, settings.gpus)
     async with Client(config.load(kubeconfig)) as client:
         await _create(client, manifests)
+        marker = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _MARKER}}
+        with suppress(AlreadyExists):
+            await client.create(CONFIG_MAPS, marker, namespace="kube-public", as_type=Object)
         nodes = Cache(NODES, Node)
         await _until(client, nodes, lambda: all(map(is_ready, nodes)))
         # A pod is rejected as long as its namespace has no default service account.

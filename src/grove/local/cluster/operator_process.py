@@ -1,4 +1,5 @@
-"""The operator process of a local cluster: started by `grove demo`, stopped by `grove down`."""
+"""The operator process of a local cluster: started by `grove up --operator` and `grove demo`, stopped by
+`grove down`. It runs as an installed one does: with webhooks, and with the rights of the chart."""
 
 from __future__ import annotations
 
@@ -7,7 +8,14 @@ import os
 import sys
 from pathlib import Path
 
+import msgspec
+
 from grove.api.naming.well_known import OperatorEnv
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.local.cluster import operator_install, ports
+from grove.local.cluster.health import Probe, wait_until_healthy
+from grove.local.cluster.pki import Pki
 from grove.local.cluster.processes import Process, find_process, spawn, stop, tail
 from grove.local.errors import LocalError
 from grove.local.private_files import write_private
@@ -15,18 +23,16 @@ from grove.local.state_dir import StateDir
 
 OPERATOR = "operator"
 _IMAGE = "grove.local/initc"  # never pulled: on KWOK's nodes a stand-in runs init containers
-_CONFIGURATION = """\
-logFormat: text
-topologyAwareScheduling: {enabled: true}
-scheduler:
-  profiles: [{name: default-scheduler, config: {placement: All}}]
-leaderElection: {enabled: true, leaseDuration: 40s, renewDeadline: 30s}  # it shares a busy machine
-server:
-  webhooks: {port: 0, bindAddress: 127.0.0.1}
-  healthProbes: {port: 0, bindAddress: 127.0.0.1}
-  metrics: {port: 0, bindAddress: 127.0.0.1}
-"""
+_HOST = "127.0.0.1"
 _TIMEOUT_SECONDS = 5.0
+
+
+class OperatorPorts(msgspec.Struct, frozen=True):
+    """The ports of the operator; stored, so that a restart uses the same ones if they are free."""
+
+    webhooks: int
+    health: int
+    metrics: int
 
 
 def operator_of(state: StateDir) -> Process | None:
@@ -34,16 +40,93 @@ def operator_of(state: StateDir) -> Process | None:
     return find_process(state.pid(OPERATOR))
 
 
-def ensure_operator(state: StateDir) -> Process:
-    """The operator of this cluster; starts it if it does not run."""
+def has_operator(state: StateDir) -> bool:
+    """Whether the cluster was last used with an operator."""
+    return _ports_file(state).exists()
+
+
+async def ensure_operator(state: StateDir, client: Client) -> Process:
+    """The operator of this cluster, ready; it is installed and started if it does not run. The CRDs are
+    installed by the caller."""
     if running := operator_of(state):
         return running
+    chosen = _choose_ports(state)
+    await operator_install.install(client, f"https://{_HOST}:{chosen.webhooks}")
+    kubeconfig, ca = state.config("operator.kubeconfig"), Pki(state.pki).pair("ca").cert
+    server = config.load(state.kubeconfig).server
+    await operator_install.write_kubeconfig(client, server, ca, kubeconfig)
+    process = _spawn(state, chosen, kubeconfig)
+
+    def check() -> None:
+        if not process.alive:
+            raise _exited(state)
+
+    probe = Probe(OPERATOR, chosen.health, "/readyz", plain=True)
+    try:
+        await asyncio.to_thread(wait_until_healthy, probe, ca, check)
+    except BaseException:
+        stop_operator(state)  # also ends the wait, if this is an interrupt
+        raise
+    return process
+
+
+def _spawn(state: StateDir, chosen: OperatorPorts, kubeconfig: Path) -> Process:
     file = state.config("operator.yaml")
-    write_private(file, _CONFIGURATION.encode())
+    record = state.read()
+    fabric = record is not None and record.settings.fabric
+    write_private(file, msgspec.json.format(msgspec.json.encode(_configuration(chosen, fabric))))
     program = str(Path(sys.executable).with_name("grove"))
-    command = [program, "operator", "--config", str(file), "--kubeconfig", str(state.kubeconfig)]
+    command = [
+        program, "operator", "--config", str(file), "--kubeconfig", str(kubeconfig),
+        "--namespace", operator_install.NAMESPACE,
+    ]  # fmt: skip
     state.log(OPERATOR).unlink(missing_ok=True)  # one log per start
-    return spawn(command, state.log(OPERATOR), state.pid(OPERATOR), {OperatorEnv.INIT_IMAGE.value: _IMAGE})
+    environment = {
+        OperatorEnv.INIT_IMAGE.value: _IMAGE,
+        OperatorEnv.SERVICE_ACCOUNT.value: operator_install.ACCOUNT,
+    }
+    return spawn(command, state.log(OPERATOR), state.pid(OPERATOR), environment)
+
+
+def _configuration(chosen: OperatorPorts, fabric: bool) -> dict[str, object]:
+    return {
+        "logFormat": "text",
+        "topologyAwareScheduling": {"enabled": True},
+        "network": {"autoMNNVLEnabled": fabric},
+        "scheduler": {"profiles": [{"name": "default-scheduler", "config": {"placement": "All"}}]},
+        # Longer than the defaults: it shares a busy machine with the control plane.
+        "leaderElection": {"enabled": True, "leaseDuration": "40s", "renewDeadline": "30s"},
+        "server": {
+            "webhooks": {"port": chosen.webhooks, "bindAddress": _HOST},
+            "healthProbes": {"port": chosen.health, "bindAddress": _HOST},
+            "metrics": {"port": chosen.metrics, "bindAddress": _HOST},
+        },
+    }
+
+
+def _choose_ports(state: StateDir) -> OperatorPorts:
+    file = _ports_file(state)
+    try:
+        chosen = msgspec.json.decode(file.read_bytes(), type=OperatorPorts)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        chosen = None
+    if chosen is None or not all(map(ports.is_free, msgspec.structs.astuple(chosen))):
+        chosen = OperatorPorts(*ports.free(3))
+        write_private(file, msgspec.json.encode(chosen))
+    return chosen
+
+
+def _ports_file(state: StateDir) -> Path:
+    return state.config("operator-ports.json")
+
+
+async def remove_operator(state: StateDir, client: Client) -> bool:
+    """Stop the operator for good, and delete its webhook configurations. Returns whether there was one."""
+    existed = has_operator(state)
+    stop_operator(state)
+    await operator_install.uninstall_webhooks(client)
+    _ports_file(state).unlink(missing_ok=True)
+    return existed
 
 
 def stop_operator(state: StateDir) -> bool:
@@ -72,5 +155,9 @@ async def raise_when_exited(state: StateDir, process: Process) -> None:
                 loop.remove_reader(descriptor)
                 os.close(descriptor)
     await ended.wait()
+    raise _exited(state)
+
+
+def _exited(state: StateDir) -> LocalError:
     log = state.log(OPERATOR)
-    raise LocalError(f"the operator has exited; last lines of {log}:\n{tail(log)}")
+    return LocalError(f"the operator has exited; last lines of {log}:\n{tail(log)}")

@@ -49,7 +49,7 @@ async def read_status(state: StateDir) -> ClusterStatus:
     """Read the health of every component."""
     record = state.read()
     if record is None:
-        raise LocalError(f"no cluster in {state.root}: run grove up")
+        raise LocalError(f"no cluster in {state.root}: run grove up{state.option}")
     parts = tuple(
         _part(state, name, _probe(name, record.ports), record.origins)
         for name in components_of(record.settings)

@@ -19,6 +19,7 @@ from grove.kube.cache.cache import Cache
 from grove.kube.client.resource import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    PERSISTENT_VOLUME_CLAIMS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -30,7 +31,6 @@ from grove.operator.caches.registry import resource_of
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 ADAPTERS = resource_of(ScalingAdapter.KIND)
-PERSISTENT_VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 KUEUE_TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 _BY_NAMESPACE = "namespace"

@@ -7,6 +7,7 @@ are not watched: the operator may have no RBAC permission to read them.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
@@ -35,8 +36,12 @@ class Nodes:
         self._required_keys: frozenset[str] | None = None
         self._more_required = asyncio.Event()
         self._listed: _Listed | None = None
+        self._labelled: Counter[str] = Counter()
+        """How many nodes have each label."""
         self._listeners: list[tuple[Callable[[], None], PartOfNode | None]] = []
         self._name_listeners: list[Callable[[str], None]] = []
+        self._label_listeners: list[Callable[[str], None]] = []
+        self._list_listeners: list[Callable[[], None]] = []
         self._reflector: Reflector[Node, Node] | None = None
 
     def require(self, keys: Iterable[str] = ()) -> None:
@@ -54,6 +59,15 @@ class Nodes:
     def subscribe_names(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with the name of each node of which a kept part changes, is added or removed."""
         self._name_listeners.append(listener)
+
+    def subscribe_labels(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the name of each node whose kept labels change, or that is added or removed;
+        not when nodes are listed again with more keys."""
+        self._label_listeners.append(listener)
+
+    def subscribe_lists(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when nodes are listed, or listed again with more keys."""
+        self._list_listeners.append(listener)
 
     @property
     def synced(self) -> bool:
@@ -82,6 +96,20 @@ class Nodes:
         if self._listed is None or not self._listed.keys.issuperset(keys):
             return None
         return tuple(node.metadata.labels for node in self._listed.cache)
+
+    def labels_of(self, names: Iterable[str], keys: Iterable[str]) -> dict[str, Mapping[str, str]] | None:
+        """The labels of the nodes of these names that exist; None if these keys are not listed yet."""
+        if self._listed is None or not self._listed.keys.issuperset(keys):
+            return None
+        found = ((name, self.get(name)) for name in names)
+        return {name: node.metadata.labels for name, node in found if node is not None}
+
+    def unused(self, keys: Iterable[str]) -> frozenset[str]:
+        """Those of the keys that no node has as a label; none of them while they are not listed, or there are
+        no nodes."""
+        if self._listed is None or not len(self._listed.cache):
+            return frozenset()
+        return frozenset(key for key in keys if key in self._listed.keys and not self._labelled[key])
 
     async def run(self, client: Client) -> None:
         """Watch nodes as soon as they are required, until cancelled. The cache has dropped all other labels,
@@ -120,21 +148,29 @@ class Nodes:
         """Read a cache that is synced in place of the former one."""
         names = {node.metadata.name for node in chain(self, listed.cache)}
         self._listed = listed
+        self._labelled = Counter(chain.from_iterable(node.metadata.labels for node in listed.cache))
         listed.cache.subscribe(self._on_node)
         for listener, _ in self._listeners:
             listener()
+        for on_list in self._list_listeners:
+            on_list()
         for name in names:
             self._notify(name)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
+        self._labelled.subtract(old.metadata.labels.keys() if old is not None else ())
+        self._labelled.update(new.metadata.labels.keys() if new is not None else ())
         for listener, part in self._listeners:
             read = part or self._required_labels
             if old is None or new is None or read(old) != read(new):
                 listener()
+        found = new or old
+        assert found is not None
         if old is None or new is None or _kept(old) != _kept(new):
-            found = new or old
-            assert found is not None
             self._notify(found.metadata.name)
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
+            for on_labels in self._label_listeners:
+                on_labels(found.metadata.name)
 
     def _notify(self, name: str) -> None:
         for listener in self._name_listeners:

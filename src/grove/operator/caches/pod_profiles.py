@@ -13,7 +13,7 @@ from grove.api.types.cluster.scheduling_pod import Affinity, NodeRequirement, Sc
 from grove.api.types.pod import Toleration
 from grove.topology.placement import model
 from grove.topology.placement.model import Amounts, PodShape
-from grove.topology.placement.requests import pod_requests
+from grove.topology.placement.needs.requests import pod_requests
 
 log = structlog.get_logger("grove.operator")
 

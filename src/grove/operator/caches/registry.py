@@ -40,6 +40,7 @@ from grove.kube.cache.index import IndexFunction
 from grove.kube.client.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     HORIZONTAL_POD_AUTOSCALERS,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_CLAIM_TEMPLATES,
@@ -58,7 +59,9 @@ from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.scheduler_process import SchedulerProcess
 from grove.operator.caches.set_sizes import SetSizes
+from grove.operator.caches.volumes import Volumes
 from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
+from grove.plan.desired.pod_claims import claims_of_set
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.snapshot import RbacObjects
 from grove.schedulers.backend import ForeignKind, SchedulerObject
@@ -75,8 +78,10 @@ BY_CLAIM = "claim"
 BY_OWNER = "owner"
 BY_GRAPH = "graph"
 BY_TEMPLATE = "template"
+BY_PRIORITY_CLASS = "priorityClass"
 BY_OWNER_LABEL = "holder"
 BY_NODE = "node"
+BY_POD_CLAIM = "pod claim"
 MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
 
 
@@ -110,6 +115,7 @@ class Caches:
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
         placement: bool = False,
+        topology_aware: bool = False,
         scheduler_lease: SchedulerLease | None = None,
     ) -> None:
         self.fabrics = fabrics or Providers()
@@ -120,6 +126,8 @@ class Caches:
         """All pods of the cluster, watched only for the placement of gangs."""
         self.devices = Devices() if placement else None
         """Devices in ResourceSlices, watched only if a gang to place claims some."""
+        self.volumes = Volumes() if placement else None
+        """Volumes and their claims, watched only if a pod of a gang to place has some."""
         self.scheduler_process = SchedulerProcess(scheduler_lease or SchedulerLease())
         """The scheduler, watched only for the placement of gangs."""
         self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
@@ -132,6 +140,8 @@ class Caches:
                 BY_TEMPLATE: referred_templates,
                 BY_DOMAIN: partial(_requested_domains, self.fabrics),
                 BY_GRAPH: _graph,
+                BY_PRIORITY_CLASS: _priority_class,
+                **({BY_POD_CLAIM: _pod_claims} if placement else {}),
             },
         )
         self.groups = _replica_cache(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup)
@@ -139,7 +149,7 @@ class Caches:
         self.sizes = SetSizes(self.sets, self.cliques, self.groups, pods_per_set)
         """How many pods sets request. It subscribes before all other handlers, which read it."""
         self.gangs = _replica_cache(resource_of(PodGang.KIND), PodGang)
-        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if placement else {}
+        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if placement or topology_aware else {}
         self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names, **by_node})
         self.services = _replica_cache(SERVICES, Service)
         self.autoscalers = _replica_cache(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
@@ -163,8 +173,6 @@ class Caches:
             RESOURCE_QUOTAS, ResourceQuota, indexes={BY_NAMESPACE: _namespace}
         )
         self.priority_classes: Cache[PriorityClass] = Cache(PRIORITY_CLASSES, PriorityClass)
-        """Watched only for the placement of gangs."""
-        self._placement = placement
         self.scheduler_objects = {
             kind: _replica_cache(external_resource(kind), SchedulerObject) for kind in scheduler_kinds
         }
@@ -203,9 +211,8 @@ class Caches:
     def optional(self) -> tuple[Cache[Any], ...]:
         """The caches that only some sets need: their kinds may not be served, or not be readable by RBAC."""
         of_schedulers = (*self.scheduler_objects.values(), *self.scheduler_topologies.values())
-        of_placement = (self.priority_classes,) if self._placement else ()
         return (
-            *of_placement,
+            self.priority_classes,
             self.claims,
             self.claim_templates,
             self.quotas,
@@ -307,6 +314,14 @@ def _claim_template_names(pod: Pod) -> Iterator[Hashable]:
             yield pod.metadata.namespace, claim.resource_claim_template_name
 
 
+def _pod_claims(workload: PodCliqueSet) -> Iterator[Hashable]:
+    """What the templates of pods refer to, by kind, namespace and name."""
+    namespace = workload.metadata.namespace
+    for claims in claims_of_set(workload):
+        yield from ((RESOURCE_CLAIM_TEMPLATES.kind, namespace, name) for name in claims.templates)
+        yield from ((PERSISTENT_VOLUME_CLAIMS.kind, namespace, name) for name in claims.volumes)
+
+
 def _node(pod: Pod) -> Iterator[Hashable]:
     if pod.spec.node_name:
         yield pod.spec.node_name
@@ -330,6 +345,11 @@ def _owner_label(found: HasMetadata) -> Iterator[Hashable]:
 
 def _topologies(workload: PodCliqueSet) -> Iterator[Hashable]:
     return iter(topology_names(workload.spec.template))
+
+
+def _priority_class(workload: PodCliqueSet) -> Iterator[Hashable]:
+    if name := workload.spec.template.priority_class_name:
+        yield name
 
 
 def _namespace(found: HasMetadata) -> Iterator[Hashable]:

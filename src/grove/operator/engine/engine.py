@@ -152,8 +152,9 @@ class Engine:
                     compute = partial(reconciler.plan, snapshot, now)
                     plan = await self._plan_thread.run(compute) if large else compute()
             except Exception as error:  # concerns this key only: the queue logs it
-                reconciler.record_plan_failure(key, error, now)
-                raise
+                if (failure := reconciler.plan_failure(key, error, now)) is error:
+                    raise
+                raise failure from None
         plan_seconds.observe(time.perf_counter() - began)
         plan_writes.observe(len(plan.intents))
         state.cached_plan = None if plan.intents else (snapshot, plan)

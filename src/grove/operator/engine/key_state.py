@@ -30,8 +30,8 @@ class KeyState(WriteState):
     """Statuses that are not written yet."""
     cached_plan: tuple[Any, Plan] | None = None
     """A plan whose statuses wait to be written, with its snapshot: valid while the snapshot is equal."""
-    last_writes: tuple[str, ...] = ()
-    """The ids of the writes of the latest plan, if all of them succeeded."""
+    last_writes: tuple[tuple[str, int], ...] = ()
+    """The ids of the writes of the latest plan, if all of them succeeded, with hashes of their content."""
     failed_writes: frozenset[str] = frozenset()
     """The ids of failed writes of a plan that was cut: other writes go first in the next pass."""
     logged_errors: frozenset[str] = frozenset()
@@ -70,6 +70,8 @@ class SetState(KeyState):
     """Deleted replicas that still have pods."""
     with_pods_uid: str = ""
     """The UID of the set that `with_pods` is about: a new set may have its name."""
+    validated: tuple[int, str] | None = None
+    """The generation that the admission rules were applied to, and their message."""
     write_problems: dict[WorkloadKey, tuple[WriteProblem, ...]] = field(default_factory=dict)
     """Slow writes and writes with an unknown outcome, of the set and its replicas."""
     write_errors: dict[str, LastError] = field(default_factory=dict)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import structlog
 
-from grove.api.intents import Intent
+from grove.api.intents import Intent, Patch, Status
 from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import Key
 
@@ -16,9 +17,22 @@ log = structlog.get_logger("grove.operator")
 
 def has_no_effect(key: Key, state: KeyState, done: Sequence[Intent]) -> bool:
     """Whether the previous plan of the key had the same writes."""
-    ids = tuple(intent.id for intent in done)
-    repeated = bool(ids) and state.last_writes == ids
-    state.last_writes = ids
+    writes = tuple((intent.id, _content(intent)) for intent in done)
+    repeated = bool(writes) and state.last_writes == writes
+    state.last_writes = writes
     if repeated:
-        log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids[:3]))
+        ids = [intent.id for intent in done[:3]]
+        log.warning("plan has no effect", key=str(key), action="back off", reason=", ".join(ids))
     return repeated
+
+
+def _content(intent: Intent) -> int:
+    """What distinguishes two writes of one object: an update writes a status several times, and each has an
+    effect. The version that a write expects is none of it."""
+    if not isinstance(intent, Patch | Status):
+        return 0
+    body = intent.body
+    if isinstance(body, dict) and "resourceVersion" in body.get("metadata", ()):
+        metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
+        body = {**body, "metadata": metadata}
+    return hash(msgspec.json.encode(body, order="deterministic"))

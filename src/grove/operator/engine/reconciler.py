@@ -69,9 +69,9 @@ class Reconciler(Protocol[K_contra, S]):
         updates = (complete_status(each, result.errors, result.remaining) for each in plan.status_updates)
         return replace(plan, status_updates=tuple(updates))
 
-    def record_plan_failure(self, key: K_contra, error: Exception, now: float) -> None:  # noqa: ARG002
-        """The plan raised an exception, which the queue logs."""
-        return
+    def plan_failure(self, key: K_contra, error: Exception, now: float) -> Exception:  # noqa: ARG002
+        """The plan raised an exception. Reports it to the user, and returns what the queue logs."""
+        return error
 
     def record_write_problems(self, key: K_contra, problems: tuple[WriteProblem, ...]) -> None:  # noqa: ARG002
         """Writes are slow or have an unknown outcome; none if that is over."""

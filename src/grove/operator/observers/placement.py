@@ -15,14 +15,17 @@ from grove.api.configuration.default_scheduler import PlacementSettings
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.types.kubernetes_objects import PriorityClass
 from grove.api.types.pod import Pod
+from grove.operator.caches.cluster_pods import ClusterPod
 from grove.operator.keys import ReplicaKey
 from grove.operator.metrics.unmet_demand import UnmetDemand
-from grove.operator.observers.cluster_view import ClusterView
+from grove.operator.observers.cluster.cluster_view import ClusterView
+from grove.operator.observers.cluster.in_flight import PodsInFlight
 from grove.plan.placement.assignment import Assignment, GangName, Placements, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.decision import reservations
 from grove.plan.placement.demand import Demand, pod_name
-from grove.plan.placement.round import after_failure
+from grove.plan.placement.predecessors import with_present_predecessors
+from grove.plan.placement.rounds.next_state import after_failure
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 from grove.topology.placement.model import Amounts
 
@@ -50,8 +53,8 @@ class PlacementState:
         self._open: set[GangName] = set()
         """Gangs for which every change in the cluster matters: they, or some of their pods, wait or are
         nominated."""
-        self._waiting: set[GangName] = set()
-        """Those that were found to fit nowhere."""
+        self._urgent: set[GangName] = set()
+        """Those of them that are not decided on, or are nominated: a change is read at once."""
         self._unmet = UnmetDemand()
         self._owners: dict[GangName, ReplicaKey] = {}
         self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
@@ -109,6 +112,7 @@ class PlacementState:
 
     def _update(self, gang: GangName, demand: Demand) -> bool:
         state = self._states.get(gang)
+        demand = self._with_present_predecessors(demand, state.demand if state is not None else None)
         if state is not None and state.demand == demand:
             return state.decision is None
         self._gone.discard(gang)
@@ -125,7 +129,15 @@ class PlacementState:
             return GangState(demand)
         if isinstance(state.decision, Assignment) and state.decision.failed:
             return after_failure(state, demand, self._clock())
-        return replace(state, demand=demand, decision=None, fits_if_empty=True, backlog=None, stuck_since=0.0)
+        return replace(
+            state,
+            demand=demand,
+            decision=None,
+            fits_if_empty=True,
+            backlog=None,
+            stuck_since=0.0,
+            half_bound=False,
+        )
 
     def reserved(self) -> dict[str, Counter[str]]:
         """What is reserved for gangs whose pods are not bound yet, by node; held nodes count as well."""
@@ -159,7 +171,7 @@ class PlacementState:
         as many pods may end at once. None: no gang waits."""
         if not self._open:
             return None
-        return 0.0 if self._open - self._waiting else timing.PLACEMENT_INTERVAL
+        return 0.0 if self._urgent else timing.PLACEMENT_INTERVAL
 
     @property
     def is_large(self) -> bool:
@@ -186,7 +198,8 @@ class PlacementState:
         changed = self._changed | self._open | {GangName(*each) for each in view.take_changed_gangs()}
         states = [self._states[gang] for gang in changed if gang in self._states]
         known = [state for state in states if view.require(state.demand.label_keys)]
-        gangs = [self._observed(state) for state in known]
+        in_flight = PodsInFlight(view.undecided(SCHEDULERS), view.could_go)
+        gangs = [self._observed(state, in_flight) for state in known]
         gone, self._gone = tuple(self._gone), set()
         # Those whose labels are not listed yet are read in a later round.
         self._changed = {state.demand.gang for state in states} - {state.demand.gang for state in known}
@@ -200,8 +213,16 @@ class PlacementState:
             scheduler=self._scheduler(),
         )
 
-    def _observed(self, state: GangState) -> ObservedGang:
-        demand, view = state.demand, self._view
+    def _with_present_predecessors(self, demand: Demand, before: Demand | None = None) -> Demand:
+        def node_of(name: str) -> str:
+            found = self._view.pod(demand.gang.namespace, name)
+            return found.node if found is not None else ""
+
+        return with_present_predecessors(demand, before, node_of)
+
+    def _observed(self, state: GangState, in_flight: PodsInFlight | None = None) -> ObservedGang:
+        demand, view = self._with_present_predecessors(state.demand), self._view
+        state = replace(state, demand=demand) if demand is not state.demand else state
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
         found = [
@@ -211,32 +232,27 @@ class PlacementState:
         ]
         return ObservedGang(
             state,
-            requests={pod.name: pod.profile.requests for pod in found if not pod.node},
+            requests=_with_devices(demand, {pod.name: pod.profile.requests for pod in found if not pod.node}),
             nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
             bound=frozenset(pod.name for pod in found if pod.node),
-            stuck=any(
-                pod.profile.unschedulable
-                and not pod.node
-                and not pod.nominated_node
-                and not pod.profile.gated
+            stuck=any(map(self._is_stuck, found)),
+            victims_leave=any(
+                not pod.node and not pod.profile.gated and view.has_leaving_pods(pod.nominated_node)
                 for pod in found
             ),
-            in_flight=self._in_flight(state, {pod.uid for pod in found}),
+            in_flight=_in_flight(state, in_flight, {pod.uid for pod in found}),
             priority=min((pod.profile.priority for pod in found), default=min(priorities, default=0)),
             may_preempt=not any(each is not None and each.preemption_policy == "Never" for each in classes),
             has_quota=self._has_quota(demand.gang.namespace),
         )
 
-    def _in_flight(self, state: GangState, own: Collection[str]) -> frozenset[str]:
-        """The pods that the scheduler may be about to bind to the nodes of a nominated gang."""
-        if not isinstance(state.decision, Assignment) or not state.decision.gated:
-            return frozenset()
-        hosts, view = set(state.decision.nodes.values()), self._view
-        return frozenset(
-            pod.uid
-            for pod in view.undecided(SCHEDULERS)
-            if pod.uid not in own and any(view.could_go(pod, host) for host in hosts)
-        )
+    def _is_stuck(self, pod: ClusterPod) -> bool:
+        """Whether the scheduler has found no node for a released pod. If it has nominated the pod to a node,
+        it binds the pod as soon as there is room."""
+        if pod.node or pod.profile.gated or not pod.profile.unschedulable:
+            return False
+        node, view = pod.nominated_node, self._view
+        return not (node and (view.has_leaving_pods(node) or view.has_room(node, pod.profile.requests)))
 
     def record(self, result: RoundResult) -> set[ReplicaKey]:
         """Store the result of a round. Returns the replicas whose plans apply it."""
@@ -260,12 +276,12 @@ class PlacementState:
         else:
             self._open.add(gang)
         self._unmet.set(gang, state.demand if isinstance(state.decision, Waiting) else None)
-        if isinstance(state.decision, Waiting) or (
-            isinstance(state.decision, Assignment) and not state.decision.gated
-        ):
-            self._waiting.add(gang)
+        decision = state.decision
+        releasing = isinstance(decision, Assignment) and (decision.gated or decision.preempting)
+        if decision is None or releasing:
+            self._urgent.add(gang)
         else:
-            self._waiting.discard(gang)
+            self._urgent.discard(gang)
 
     def _drop(self, gang: GangName, key: ReplicaKey) -> None:
         if self._owners.get(gang) != key:
@@ -273,9 +289,25 @@ class PlacementState:
         del self._states[gang], self._owners[gang]
         self._changed.discard(gang)
         self._open.discard(gang)
-        self._waiting.discard(gang)
+        self._urgent.discard(gang)
         self._unmet.set(gang, None)
         self._gone.add(gang)
+
+
+def _with_devices(demand: Demand, requests: dict[str, Amounts]) -> dict[str, Amounts]:
+    """The requests of pods as admitted, with the devices that they claim."""
+    if devices := demand.devices:
+        for pod in demand.pods:
+            if pod.name in requests and pod.slot.clique in devices:
+                requests[pod.name] = {**requests[pod.name], **devices[pod.slot.clique]}
+    return requests
+
+
+def _in_flight(state: GangState, pods: PodsInFlight | None, own: Collection[str]) -> frozenset[str]:
+    """The pods that the scheduler may be about to bind to the nodes of a nominated gang."""
+    if pods is None or not isinstance(state.decision, Assignment) or not state.decision.gated:
+        return frozenset()
+    return pods.to(state.decision.nodes.values(), own)
 
 
 def _covers(state: GangState, demand: Demand) -> bool:

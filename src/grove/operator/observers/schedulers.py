@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 
 import msgspec
 
-from grove.api.configuration.types import Scheduler
+from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.types.pod import Pod
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
@@ -17,19 +17,29 @@ from grove.operator.caches.registry import BY_REPLICA, Caches, InspectedCRD
 from grove.operator.keys import ReplicaKey
 from grove.plan.gang.scheduler_selection import scheduler_of
 from grove.schedulers.backend import ForeignKind, SchedulerBackend, SchedulerObject
-from grove.schedulers.registry import ENTRY_POINTS, Factory, SchedulerBackends, backends
+from grove.schedulers.registry import ENTRY_POINTS, Factory, SchedulerBackends, backends, profile_problems
 
 
 def load_backends(scheduler: Scheduler) -> SchedulerBackends:
     """The backends that a configuration lists, those of other projects found by entry point. Raises
     ConfigurationError."""
-    listed = {profile.name for profile in scheduler.profiles}
-    others: dict[str, Factory] = {
+    return backends(scheduler, _installed(profile.name for profile in scheduler.profiles))
+
+
+def backend_problems(profiles: Iterable[tuple[int, SchedulerProfile]]) -> tuple[str, ...]:
+    """What is wrong with some profiles of a configuration that cannot be loaded."""
+    listed = tuple(profiles)
+    return profile_problems(listed, _installed(profile.name for _, profile in listed))
+
+
+def _installed(names: Iterable[str]) -> dict[str, Factory]:
+    """The backends of other projects with these names."""
+    listed = frozenset(names)
+    return {
         point.name: lambda config, point=point: point.load()(config)  # type: ignore[misc]
         for point in entry_points(group=ENTRY_POINTS)
         if point.name in listed
     }
-    return backends(scheduler, others)
 
 
 class SchedulerLookup:

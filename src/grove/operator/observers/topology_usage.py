@@ -4,7 +4,7 @@ what is free."""
 from __future__ import annotations
 
 from grove.operator.caches.registry import BY_TOPOLOGY, Caches
-from grove.operator.observers.free_slots import CountedSlots, FreeSlotsObserver
+from grove.operator.observers.cluster.free_slots import CountedSlots, FreeSlotsObserver
 from grove.plan.topology import TopologyUsage
 from grove.schedulers.backend import AnyTopology
 

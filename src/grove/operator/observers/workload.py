@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
 
 from msgspec.structs import replace
@@ -19,15 +19,15 @@ from grove.operator.caches.registry import BY_REPLICA, BY_SET, Caches
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.engine.terminating_namespaces import is_in_terminating_namespace
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
+from grove.operator.observers.claim_sources import ClaimSourcesObserver
 from grove.operator.observers.claims import SharedClaims
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.observers.placement import PlacementState
+from grove.operator.observers.priority_classes import PriorityClassLookup
 from grove.operator.observers.schedulers import SchedulerLookup
 from grove.operator.observers.topology import TopologyLookup
 from grove.plan.desired.limits import is_held, members
-from grove.plan.placement.assignment import Placements
 from grove.plan.snapshot import OwnedObjects, Snapshot
-from grove.topology.constraints import ResolvedTopology
 
 
 class Observer:
@@ -43,6 +43,8 @@ class Observer:
         topologies: TopologyLookup | None = None,
         schedulers: SchedulerLookup | None = None,
         fabric_lookup: FabricLookup | None = None,
+        priority_classes: PriorityClassLookup | None = None,
+        claim_sources: ClaimSourcesObserver | None = None,
     ) -> None:
         self._caches, self._states = caches, states if states is not None else KeyStates()
         self._placement = placement
@@ -50,6 +52,8 @@ class Observer:
         self._topologies = topologies or TopologyLookup(caches, enabled=False)
         self._schedulers = schedulers or SchedulerLookup(caches, None)
         self._fabric_lookup = fabric_lookup or FabricLookup(caches)
+        self.priority_classes = priority_classes or PriorityClassLookup(caches)
+        self._claim_sources = claim_sources
         self.shared_claims = SharedClaims(caches)
         caches.pods.subscribe(self._on_pod)
 
@@ -68,6 +72,9 @@ class Observer:
         deleted_pods, lost_pods = self._missing_pods(key, gangs)
         scheduler = self._schedulers.of(workload, key.replica, gangs, pods)
         topology, fallbacks = self._topologies.of(workload), self._topologies.of_fallbacks(workload)
+        levels = {
+            level for each in (topology, *fallbacks) if each is not None for level in each.keys.values()
+        }
         snapshot = Snapshot(
             workload=workload,
             index=key.replica,
@@ -82,7 +89,7 @@ class Observer:
             namespace_terminating=is_in_terminating_namespace(self._states, key, workload.metadata.uid),
             binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
-            placements=self._placements(key, pods, (topology, *fallbacks)),
+            placements=self._placement.of(key, pods, levels) if self._placement is not None else None,
             topology=topology,
             fallback_topologies=fallbacks,
             scheduler=scheduler,
@@ -90,17 +97,27 @@ class Observer:
             shared=self.shared_claims.of_replica(key, workload, groups, cliques),
             held=held,
             kind_problem=self._schedulers.kind_problem(scheduler),
+            priority=self.priority_classes.of(workload),
+            node_labels=self._node_labels(pods, levels),
+            unused_labels=caches.nodes.unused(levels),
         )
         domains = self._fabric_lookup.of_replica(snapshot)
-        return replace(snapshot, domains=domains) if domains else snapshot
+        if domains:
+            snapshot = replace(snapshot, domains=domains)
+        places = scheduler is not None and scheduler.tries_fallbacks  # where the operator itself places gangs
+        if snapshot.placements is None or self._claim_sources is None or not places:
+            return snapshot
+        sources = self._claim_sources.of(workload, domains)
+        return replace(snapshot, placements=replace(snapshot.placements, sources=sources))
 
-    def _placements(
-        self, key: ReplicaKey, pods: tuple[Pod, ...], topologies: Iterable[ResolvedTopology | None]
-    ) -> Placements | None:
-        if self._placement is None:
+    def _node_labels(self, pods: tuple[Pod, ...], levels: Set[str]) -> Mapping[str, Mapping[str, str]] | None:
+        """The labels of the nodes of the pods; not read for sets without levels, nor where gangs are
+        placed."""
+        if self._placement is not None or not levels:
             return None
-        levels = {level for each in topologies if each is not None for level in each.keys.values()}
-        return self._placement.of(key, pods, levels)
+        nodes = self._caches.nodes
+        nodes.require(levels)
+        return nodes.labels_of({pod.spec.node_name for pod in pods}, levels)
 
     def owned_objects(self, key: SetKey) -> OwnedObjects:
         """All objects with the labels of a set, and the fabric domains that it owns."""

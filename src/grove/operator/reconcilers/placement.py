@@ -10,7 +10,7 @@ from grove.operator.keys import Key, PlacementKey
 from grove.operator.metrics.placement import count_round, round_seconds
 from grove.operator.observers.placement import PlacementState
 from grove.plan.model import Plan
-from grove.plan.placement.round import run_round
+from grove.plan.placement.rounds.round import run_round
 from grove.plan.placement.state import ClusterChanges
 
 
@@ -44,9 +44,10 @@ class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
             result = run_round(self._placement.capacity, snapshot, now)
         return Plan(report=result, requeue_at=result.next_at)
 
-    def record_plan_failure(self, key: PlacementKey, error: Exception, now: float) -> None:  # noqa: ARG002
+    def plan_failure(self, key: PlacementKey, error: Exception, now: float) -> Exception:  # noqa: ARG002
         """What the round was given is lost: the next one reads everything."""
         self._placement.reset()
+        return error
 
     def record(
         self,

@@ -19,6 +19,7 @@ from grove.operator.engine.key_state import KeyStates
 from grove.operator.engine.reconciler import PassResult, Reconciler
 from grove.operator.engine.terminating_namespaces import is_in_terminating_namespace
 from grove.operator.keys import SetKey
+from grove.operator.observers.set_validation import broken_rules
 from grove.operator.observers.topology import TopologyLookup
 from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.replica_reports import ReplicaReports
@@ -107,9 +108,12 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
                 *self._slow_writes.errors(key),
                 *self._undecodable(key),
             ),
+            invalid=broken_rules(self._states, workload),
             topology=self._topologies.of(workload),
+            fallback_topologies=self._topologies.of_fallbacks(workload),
             shared=None if terminating else self._observer.shared_claims.of_set(workload),
             domains=self._domains(workload),
+            priority=self._observer.priority_classes.of(workload),
             too_many=too_many_pods(excess.requested, excess.limit) if excess is not None else None,
             surplus=surplus,
         )

@@ -9,11 +9,13 @@ from grove.api.intents import ObjectRef
 from grove.kube.executor.keyed_executor import WriteProblem
 from grove.kube.executor.outcome import IntentState, Outcome
 from grove.kube.workqueue.fair_queue import QueueLane
+from grove.kube.workqueue.queue import ExpectedFailure
 from grove.operator.caches.registry import BY_REPLICA, Caches
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.engine.reconciler import PassResult, Reconciler
 from grove.operator.keys import Key, PlacementKey, ReplicaKey, parent_of
 from grove.operator.observers.placement import PlacementState
+from grove.operator.observers.set_validation import broken_rules
 from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.replica_reports import ReplicaReports
 from grove.operator.reconcilers.scale_in import ScaleInTracker
@@ -92,8 +94,14 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
         if self._placement is not None and self._placement.update(key, plan.placement_demands):
             self._enqueue(PlacementKey())
 
-    def record_plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> None:
+    def plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> Exception:
+        """A set that breaks the admission rules says so itself; an unexpected failure is reported with the
+        replica."""
+        workload = self._caches.sets.get(key.namespace, key.set_name)
+        if workload is not None and (broken := broken_rules(self._states, workload)):
+            return ExpectedFailure(broken)
         self._reports.record_plan_failure(key, error, now)
+        return error
 
     def record_write_problems(self, key: ReplicaKey, problems: tuple[WriteProblem, ...]) -> None:
         self._slow_writes.record(key, problems)

@@ -34,7 +34,7 @@ class ScaleInTracker:
             return not waiting
         surplus = self._states.of(parent).surplus
         surplus.add(key.replica)
-        return not waiting or not deletion_requested(snapshot, len(surplus))
+        return not waiting or not deletion_requested(snapshot)
 
     def record_gone(self, key: ReplicaKey) -> bool:
         """No object of a surplus replica is left. Returns whether its set must act now."""

@@ -82,6 +82,18 @@ def domain_itself(vendor: str, old: Domain | None, new: Domain | None) -> tuple[
     return (DomainKey(vendor, found.metadata.namespace, found.metadata.name),)
 
 
+def consuming_replicas(
+    caches: Caches, fabric_lookup: FabricLookup, key: DomainKey
+) -> Iterator[ReplicaKey | FanOut]:
+    """The replicas whose pods join a domain."""
+    for consumer in fabric_lookup.consumers(key):
+        workload, membership = consumer.workload, consumer.membership
+        if membership.requirement.scope is Scope.SHARED:
+            yield all_replicas(caches, SetKey(key.namespace, workload.metadata.name), workload)
+        else:
+            yield ReplicaKey(key.namespace, workload.metadata.name, membership.replicas[0])
+
+
 class _DomainKeys:
     """Looks up the domains that depend on an object, and the sets and replicas that depend on a domain."""
 
@@ -158,12 +170,7 @@ class _DomainKeys:
             yield SetKey(key.namespace, consumer.workload.metadata.name)
 
     def _consuming_replicas(self, key: DomainKey) -> Iterator[ReplicaKey | FanOut]:
-        for consumer in self._fabric_lookup.consumers(key):
-            workload, membership = consumer.workload, consumer.membership
-            if membership.requirement.scope is Scope.SHARED:
-                yield all_replicas(self._caches, SetKey(key.namespace, workload.metadata.name), workload)
-            else:
-                yield ReplicaKey(key.namespace, workload.metadata.name, membership.replicas[0])
+        return consuming_replicas(self._caches, self._fabric_lookup, key)
 
     def sets_with_domains(self, vendor: str = "") -> Iterator[SetKey | FanOut]:
         """All sets with domains, or with domains of one vendor: its kind or its channels appeared or

@@ -14,7 +14,7 @@ from grove.kube.cache.cache import HasMetadata
 from grove.operator.caches.predicates import spec_changed, status_changed_by_others
 from grove.operator.caches.registry import Caches, owning_topology
 from grove.operator.keys import TopologyKey
-from grove.operator.observers.free_slots import FreeSlotsObserver
+from grove.operator.observers.cluster.free_slots import FreeSlotsObserver
 from grove.operator.watches.table import Watch
 from grove.schedulers.backend import AnyTopology, SchedulerObject
 from grove.topology.fallbacks import topology_names

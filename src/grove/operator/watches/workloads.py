@@ -23,7 +23,7 @@ from grove.operator.caches.predicates import (
     spec_or_metadata_changed,
     status_changed_by_others,
 )
-from grove.operator.caches.registry import BY_TEMPLATE, BY_TOPOLOGY, Caches
+from grove.operator.caches.registry import BY_PRIORITY_CLASS, BY_TEMPLATE, BY_TOPOLOGY, Caches
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import ReplicaKey, SetKey, replica_of, set_of
 from grove.operator.watches.delays import ReplicaDelays
@@ -63,6 +63,8 @@ def workload_watches(
         Watch(caches.claim_templates.on_undecodable, find.undecodable_template),
         *(Watch(cache.on_synced_or_absent, find.sets_with_claims) for cache in claim_kinds),
         *(Watch(cache, find.topology, spec_changed, replay=True) for cache in topologies),
+        Watch(caches.priority_classes, find.priority_class, created_or_deleted),
+        Watch(caches.priority_classes.on_synced_or_absent, find.sets_with_priority_class),
         *(
             Watch(cache, replicas_named, scheduler_object_changed, delays.of_scheduler_object, replay=True)
             for cache in schedulers
@@ -96,6 +98,11 @@ def autoscaler_changed(old: HorizontalPodAutoscaler | None, new: HorizontalPodAu
     """More than the status changed, which is updated every few seconds with measured values. The generation
     does not count changes of the spec."""
     return old is None or new is None or spec_or_metadata_changed(old, new) or old.spec != new.spec
+
+
+def created_or_deleted(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """The object is new, or gone."""
+    return old is None or new is None
 
 
 def scheduler_object_changed(old: SchedulerObject | None, new: SchedulerObject | None) -> bool:
@@ -176,6 +183,17 @@ class _WorkloadKeys:
         found = new or old
         assert found is not None
         return self._with_replicas(self._caches.sets.by_index(BY_TOPOLOGY, found.metadata.name))
+
+    def priority_class(self, old: HasMetadata | None, new: HasMetadata | None) -> Keys:
+        """The sets that name a PriorityClass, which pods have only if it exists."""
+        found = new or old
+        assert found is not None
+        return self._with_replicas(self._caches.sets.by_index(BY_PRIORITY_CLASS, found.metadata.name))
+
+    def sets_with_priority_class(self) -> Keys:
+        """All sets that name a PriorityClass: it is known now which ones exist."""
+        naming = [each for each in self._caches.sets if each.spec.template.priority_class_name]
+        return self._with_replicas(naming)
 
     def replicas_of_all_sets(self, *_event: Any) -> Keys:
         """All replicas: a scheduler's kind, for which they may wait, is served now or not any more."""

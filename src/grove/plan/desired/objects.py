@@ -165,8 +165,9 @@ def gang_spec(
     wanted: Gang,
     references: Mapping[str, tuple[str, ...]],
     packing: Packing,
+    priority_class: str,
 ) -> Body:
-    """The spec of a gang: pod references by clique, minimums and topology constraints."""
+    """The spec of a gang: pod references by clique, minimums, topology constraints and PriorityClass."""
     namespace = workload.metadata.namespace
     spec: Body = {
         "podgroups": tuple(
@@ -182,6 +183,6 @@ def gang_spec(
         ),
         **packing.of_gang(),
     }
-    if priority := workload.spec.template.priority_class_name:
-        spec["priorityClassName"] = priority
+    if priority_class:
+        spec["priorityClassName"] = priority_class
     return spec

@@ -15,7 +15,7 @@ from grove.api.naming import names
 from grove.api.types.podcliqueset import PodCliqueSetTemplate
 from grove.api.types.topology_constraint import TopologyConstraint
 from grove.plan.desired.expand import Gang
-from grove.topology.constraints import ResolvedTopology, to_label_keys
+from grove.topology.constraints import ResolvedTopology, domains, to_label_keys
 
 Body = dict[str, Any]
 
@@ -53,6 +53,17 @@ def pack(template: PodCliqueSetTemplate, gang: Gang, topology: ResolvedTopology 
     }
     constrained = gang_constraint or cliques or any("topologyConstraint" in part for part in parts)
     return Packing(topology.name if constrained else "", gang_constraint, parts, cliques)
+
+
+def domains_of_gang(template: PodCliqueSetTemplate, gang: Gang) -> frozenset[str]:
+    """The domains that constraints of a gang name, required and preferred, whether or not they exist."""
+    named = domains(template)
+    if not named:
+        return named
+    packing = pack(template, gang, ResolvedTopology("any", {domain: domain for domain in named}, found=True))
+    parts = (part.get("topologyConstraint") for part in packing.parts)
+    constraints = filter(None, (packing.gang, *parts, *packing.cliques.values()))
+    return frozenset(domain for each in constraints for domain in each["packConstraint"].values())
 
 
 def _gang_constraint(template: PodCliqueSetTemplate, gang: Gang, topology: ResolvedTopology) -> Body | None:

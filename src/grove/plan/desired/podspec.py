@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ DomainClaims = tuple[tuple[FabricDomainProvider, str, DomainRequirement], ...]
 """What the claims of pods in fabric domains depend on: provider, name of the claim template, requirement."""
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _POD_VARIABLES = frozenset(
     {Env.SET_NAME, Env.SET_INDEX, Env.CLIQUE_NAME, Env.HEADLESS_SERVICE, Env.POD_INDEX}
 )
@@ -102,9 +103,11 @@ def pod_spec(
     scheduler: str,
     gated: bool,
     node_labels: NodeLabels = NO_NODE_LABELS,
+    priority_class: str = "",
 ) -> Body:
     """The common spec of all pods of a clique; each only adds its host name. The node labels of an assignment
-    are added to the user's node selector and affinity."""
+    are added to the user's node selector and affinity. The PriorityClass of the set is that of pods that name
+    none."""
     set_name, namespace = workload.metadata.name, workload.metadata.namespace
     variables = [
         {"name": Env.SET_NAME.value, "value": set_name},
@@ -116,8 +119,12 @@ def pod_spec(
     spec = _with_variables(clique_pod_spec(workload, wanted), variables, _POD_VARIABLES)
     spec["subdomain"] = names.service(set_name, index)
     spec["schedulerName"] = scheduler
+    if priority_class and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = priority_class
     if node_labels.required:
         spec["nodeSelector"] = {**node_labels.required, **(spec.get("nodeSelector") or {})}
+    if node_labels.present:
+        spec["affinity"] = require_labels(spec.get("affinity"), node_labels.present)
     if node_labels.preferred:
         spec["affinity"] = prefer_nodes(spec.get("affinity"), node_labels.preferred)
     if gated:
@@ -138,6 +145,19 @@ def prefer_nodes(affinity: Body | None, labels: Mapping[str, str]) -> Body:
     ]
     preferred = [*(nodes.get(PREFERRED) or []), *terms]
     return {**affinity, "nodeAffinity": {**nodes, PREFERRED: preferred}}
+
+
+def require_labels(affinity: Body | None, keys: Iterable[str]) -> Body:
+    """The affinity of a user, for nodes with these labels only."""
+    affinity = affinity or {}
+    nodes = affinity.get("nodeAffinity") or {}
+    present = [{"key": key, "operator": "Exists"} for key in keys]
+    terms = [
+        # A term without any expression matches no node: it stays as it is.
+        {**term, "matchExpressions": [*(term.get("matchExpressions") or []), *present]} if term else term
+        for term in (nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    ] or [{"matchExpressions": present}]
+    return {**affinity, "nodeAffinity": {**nodes, REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
 def _is(key: str, value: str) -> Body:

@@ -147,7 +147,7 @@ def claim_spec(workload: PodCliqueSet, shared: ResourceSharing, known: ClaimObje
     found = known.templates.get((shared.namespace or workload.metadata.namespace, shared.name))
     if found is None or not _may_use(workload, found):
         return None
-    return _decoded(bytes(found.spec.spec))
+    return decoded_spec(bytes(found.spec.spec))
 
 
 def crosses_namespaces(workload: PodCliqueSet, shared: ResourceSharing) -> bool:
@@ -170,7 +170,8 @@ def _spec_in(template: bytes) -> Body:
 
 
 @lru_cache(maxsize=256)
-def _decoded(spec: bytes) -> Body:
+def decoded_spec(spec: bytes) -> Body:
+    """The spec of a claim template, decoded once for all that read it: callers do not change it."""
     found: Body = msgspec.json.decode(spec)
     return found
 

@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.formats import durations
 from grove.api.intents import Create, Patch, uid_of
+from grove.api.meta import Condition
 from grove.api.naming import annotations as keys
 from grove.api.naming import well_known
 from grove.api.types.pod import read_template
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Clique, Gang
+from grove.plan.gang.pod_needs import pod_needs
 from grove.plan.members import pod_state
 from grove.plan.members.membership import Member
 from grove.plan.placement.assignment import (
@@ -28,6 +31,7 @@ from grove.plan.placement.assignment import (
     NodeLabels,
     Pins,
     PlacementRecord,
+    Placements,
     PodSlot,
     Waiting,
     recorded,
@@ -44,10 +48,12 @@ from grove.plan.placement.demand import (
     priority_class,
     walk,
 )
+from grove.plan.placement.needs import ClaimSources, PodNeeds, unprotected
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import target_of_kind
 from grove.schedulers.backend import PlacementRequest, SchedulerBackend
-from grove.topology.fallbacks import fallbacks_of
+from grove.topology.availability import has_all_levels
+from grove.topology.fallbacks import fallbacks_of, with_fallback
 from grove.topology.placement.model import Unit
 
 Body = dict[str, Any]
@@ -55,7 +61,7 @@ GangBodies = Callable[[int], Body]
 """The desired PodGang with the constraint of the set (0), or with one of its fallbacks (1, ...)."""
 
 
-_IN_PART = "there is no place for all of its pods; they may start one by one, so that autoscalers see them"
+IN_PART = "there is no place for all of its pods; they may start one by one, so that autoscalers see them"
 
 
 class GangPlacement(Struct, frozen=True):
@@ -70,6 +76,8 @@ class GangPlacement(Struct, frozen=True):
     """Whether the base gang must be scheduled first."""
     decision: Decision | None = None
     """What is decided, also for a gang that waits: nodes may be held for it."""
+    placed_by: int = 0
+    """Of a gang of which pods may have nodes: by which constraint it was placed."""
 
     @property
     def undecided(self) -> bool:
@@ -81,17 +89,26 @@ class GangPlacement(Struct, frozen=True):
     @property
     def attempt(self) -> int:
         """By which constraint the gang is placed: that of the set (0), or a fallback (1, ...)."""
-        return self.assignment.attempt if self.assignment is not None else 0
+        return self.assignment.attempt if self.assignment is not None else self.placed_by
+
+    @property
+    def scheduler_chooses(self) -> bool:
+        """Whether the scheduler alone chooses the nodes of its pods."""
+        return not self.applies or (self.assignment is not None and self.assignment.in_part)
 
     def gated(self, slot: PodSlot) -> bool:
         """Whether a pod must not be scheduled yet."""
         if self.waits_for_base or not self.applies:
             return self.waits_for_base
-        return self.assignment is None or self.assignment.gated or slot not in self.assignment.nodes
+        return self.assignment is None or not self.assignment.releases(slot)
 
     def node_labels(self, clique: str) -> NodeLabels:
         """The labels of nodes that the clique's pods must have, and should have."""
         return self.assignment.node_labels(clique) if self.assignment is not None else NO_NODE_LABELS
+
+    def node_labels_of_pod(self, slot: PodSlot) -> NodeLabels:
+        """The same for a pod that is released."""
+        return self.assignment.node_labels_of_pod(slot) if self.assignment is not None else NO_NODE_LABELS
 
     def annotated(self, gang: Body) -> Body:
         """The gang with its pins as an annotation."""
@@ -158,8 +175,9 @@ class PlacementPlanner:
         self._scaled_gangs = [gang for gang in gangs if gang.base_gang]
         self._topology = snapshot.topology
         self.demands: list[Demand] = []
-        self.placed: set[str] = set()
-        """The gangs that the operator places, also those that have their nodes."""
+        self.placed: dict[str, Condition | None] = {}
+        """The gangs that the operator places, also those that have their nodes; with the condition that says
+        what of their needs nominations do not hold."""
 
     def of(self, gang: Gang, bodies: GangBodies, waits_for_base: bool, held: str) -> GangPlacement:
         """The placement of a gang. `held` says what else it waits for besides its base gang."""
@@ -167,32 +185,52 @@ class PlacementPlanner:
         backend, placements = self._snapshot.scheduler, self._snapshot.placements
         if placements is None or backend is None or not backend.places(_placement_request(gang, body)):
             return GangPlacement(waits_for_base=waits_for_base)
-        self.placed.add(gang.name)
+        needs = {clique.name: self._needs(clique) for clique in gang.cliques}
+        self.placed[gang.name] = unprotected(needs.values())
+        record = self._recorded(_annotations(body))
         if held or waits_for_base:
-            return GangPlacement(applies=True, message=held, waits_for_base=waits_for_base)
-        demand = self._demand(gang, bodies, backend)
+            found = GangPlacement(applies=True, message=held, waits_for_base=waits_for_base)
+        else:
+            found = self._decided(gang, self._demand(gang, bodies, backend, needs), record, placements, needs)
+        return replace(found, placed_by=0 if self._is_movable(gang) else record.attempt)
+
+    def _decided(
+        self,
+        gang: Gang,
+        demand: Demand,
+        record: PlacementRecord,
+        placements: Placements,
+        needs: Mapping[str, PodNeeds],
+    ) -> GangPlacement:
+        """The placement of a gang that may ask for nodes."""
         if not any(demand.unbound):
             # Every pod has its node; pods that were created or released are no longer gated.
-            record = self._recorded(_annotations(body))
             return GangPlacement(True, Assignment(attempt=record.attempt, pins=record.pins))
+        listed = all(each.listed for each in needs.values())
+        if problem := placements.problem or (placements.sources.problem if not listed else ""):
+            self.demands += [demand] if listed else []
+            if not demand.constrained:
+                return GangPlacement()
+            return GangPlacement(applies=True, message=f"cannot place it: {problem}")
+        if not listed:
+            return GangPlacement(applies=True)
+        if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
+            return GangPlacement(applies=True, message=f"waits for {missing}, which does not exist")
         self.demands.append(demand)
-        if placements.problem and not demand.constrained:
-            return GangPlacement()
-        if placements.problem:
-            return GangPlacement(applies=True, message=f"cannot place it: {placements.problem}")
         decision = placements.decisions.get(gang.name)
         if isinstance(decision, Waiting):
             return GangPlacement(applies=True, message=decision.message, decision=decision)
-        message = _IN_PART if decision is not None and decision.in_part else ""
+        message = IN_PART if decision is not None and decision.in_part else ""
         return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
 
-    def _demand(self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend) -> Demand:
+    def _demand(
+        self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend, needs: Mapping[str, PodNeeds]
+    ) -> Demand:
         follow = self._base_pins(gang)
-        cliques = [self._wanted(clique, follow) for clique in gang.cliques]
+        cliques = [self._wanted(clique, follow, needs[clique.name]) for clique in gang.cliques]
         found, record = self._snapshot.gangs.get(gang.name), self._recorded(_annotations(bodies(0)))
         pods = tuple(pod for clique in cliques for pod in clique.pods)
-        # A gang stays with the constraint that it was placed by, once a pod may be there.
-        movable = all(pod.gated for pod in pods)
+        movable = self._is_movable(gang)
         attempt = 0 if movable else record.attempt
         unit = gang_unit(bodies(attempt), cliques)
         return Demand(
@@ -203,7 +241,7 @@ class PlacementPlanner:
             attempt=attempt,
             fallbacks=tuple(self._fallbacks(bodies, cliques)) if movable else (),
             scheduler=backend.name,
-            priority_classes=self._priority_classes(gang, backend),
+            priority_classes=self._priority_classes(gang),
             created=found.metadata.creation_timestamp or "" if found is not None else "",
             further=tuple(self._further(gang)) if movable and unit.required else (),
             pinned=self._current_pins(record) if attempt == record.attempt else {},
@@ -211,12 +249,16 @@ class PlacementPlanner:
             constrained=any(each.required for each in walk(unit)),
         )
 
-    def _priority_classes(self, gang: Gang, backend: SchedulerBackend) -> tuple[str, ...]:
-        """The PriorityClasses of a gang's pods: that of the set is theirs only if they are in a group."""
-        of_set = self._snapshot.workload.spec.template.priority_class_name
-        if of_set and backend.gang_object_kind is not None:
-            return (of_set,)
-        return tuple({priority_class(bytes(clique.template.spec.pod_spec)): None for clique in gang.cliques})
+    def _is_movable(self, gang: Gang) -> bool:
+        """Whether no pod of a gang can have a node yet. Later it stays with the constraint that it was placed
+        by."""
+        return all(pod.gated for clique in gang.cliques for pod in _pods(self._cliques[clique.name]))
+
+    def _priority_classes(self, gang: Gang) -> tuple[str, ...]:
+        """The PriorityClasses of a gang's pods: their own, or that of the set."""
+        of_set = self._snapshot.priority_class
+        templates = (bytes(clique.template.spec.pod_spec) for clique in gang.cliques)
+        return tuple({priority_class(each) or of_set: None for each in templates})
 
     def _current_pins(self, record: PlacementRecord) -> dict[str, Pins]:
         """The recorded pins without those of levels that the topology no longer has."""
@@ -231,24 +273,33 @@ class PlacementPlanner:
 
     def _fallbacks(self, bodies: GangBodies, cliques: list[WantedClique]) -> Iterator[Fallback]:
         after = 0.0
-        for number, each in enumerate(fallbacks_of(self._snapshot.workload.spec.template), start=1):
+        template = self._snapshot.workload.spec.template
+        for number, each in enumerate(fallbacks_of(template), start=1):
             after += durations.parse(each.after).total_seconds()
-            yield Fallback(number, after, gang_unit(bodies(number), cliques), self._levels(number))
+            # Without a level that it names, it would be no constraint at all.
+            if has_all_levels(with_fallback(template, number - 1), self._snapshot.topology_of(number)):
+                yield Fallback(number, after, gang_unit(bodies(number), cliques), self._levels(number))
 
     def _further(self, gang: Gang) -> Iterator[Unit]:
         """The scaled gangs of a base gang, which follow it into its domain."""
         for scaled in self._scaled_gangs:
             if scaled.base_gang == gang.name:
-                parts = (clique_unit(self._wanted(clique, {})) for clique in scaled.cliques)
+                parts = (
+                    clique_unit(self._wanted(clique, {}, self._needs(clique))) for clique in scaled.cliques
+                )
                 yield Unit(scaled.name, parts=tuple(parts))
+
+    def _needs(self, clique: Clique) -> PodNeeds:
+        placements = self._snapshot.placements
+        return pod_needs(self._snapshot, clique, placements.sources if placements else ClaimSources())
 
     def _levels(self, attempt: int) -> tuple[str, ...]:
         topology = self._snapshot.topology_of(attempt)
         return tuple(topology.keys.values()) if topology is not None else ()
 
-    def _wanted(self, clique: Clique, follow: Pins) -> WantedClique:
-        template = bytes(clique.template.spec.pod_spec)
-        shape = pod_shape(template, bool(clique.fabric_domains), tuple(sorted(follow.items())))
+    def _wanted(self, clique: Clique, follow: Pins, needs: PodNeeds) -> WantedClique:
+        template, pins = bytes(clique.template.spec.pod_spec), tuple(sorted(follow.items()))
+        shape = pod_shape(template, bool(clique.fabric_domains), pins, needs.amounts, needs.nodes)
         return WantedClique(
             clique.name, clique.min_available, shape, tuple(_pods(self._cliques[clique.name]))
         )
@@ -293,18 +344,19 @@ def _pods(clique: CliqueState) -> Iterator[WantedPod]:
     # If all pods are replaced at once, the gang starts over: it may go elsewhere.
     starts_over = all(member.pod is None for member in members)
     leaving = {
-        pod_state.index_of(pod): pod.spec.node_name
+        pod_state.index_of(pod): (pod.spec.node_name, pod.metadata.name)
         for pod in clique.pods
         if not starts_over and pod.metadata.name not in named and not pod_state.ended(pod)
     }
     for member in members:
         pod, slot = member.pod, PodSlot(clique.wanted.name, member.index)
-        predecessor = leaving.get(member.index, "")
+        predecessor = leaving.get(member.index, ("", ""))
+        if not predecessor[0] or (pod is not None and pod.spec.node_name):
+            predecessor = "", ""
         if pod is None:
-            yield WantedPod(slot, predecessor=predecessor)
+            yield WantedPod(slot, "", "", True, *predecessor)
         else:
-            node, gated = pod.spec.node_name, pod_state.gated(pod)
-            yield WantedPod(slot, pod.metadata.name, node, gated, "" if node else predecessor)
+            yield WantedPod(slot, pod.metadata.name, pod.spec.node_name, pod_state.gated(pod), *predecessor)
 
 
 def _placement_request(gang: Gang, body: Body) -> PlacementRequest:

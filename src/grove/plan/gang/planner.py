@@ -28,6 +28,7 @@ from grove.plan.desired.initcontainer import with_init_container
 from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
 from grove.plan.fabric.replica_domains import waits_for_domain
+from grove.plan.gang.creation_order import Write, by_size, one_after_another
 from grove.plan.gang.placement import GangPlacement, PlacementPlanner, held_by_user
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.gang.startup_dependencies import StartupDependencies
@@ -73,6 +74,8 @@ class GangPlanner:
         self._scheduler = self.scheduler_objects.scheduler
         self._gates_hold_group = self.scheduler_objects.gates_hold_group
         self.placements = PlacementPlanner(snapshot, cliques, gangs, was_scheduled)
+        self.awaits_decision = False
+        """Whether a new gang is written once it is decided where it goes."""
         self._by_gang: dict[str, list[CliqueState]] = {}
         """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
@@ -92,6 +95,7 @@ class GangPlanner:
         waits_for_base = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
         placement = self.placements.of(gang, body_of, waits_for_base, self._held(gang))
         if placement.undecided and is_new:
+            self.awaits_decision = True
             return
         if placement.message:
             self.scheduler_objects.pending_reasons[gang.name] = placement.message
@@ -177,8 +181,19 @@ class GangPlanner:
             # The first pods of a clique have no events: its status shows them better.
             later = creates.get(name, {}) if clique_state.found is not None else {}
             self._writes.events += pod_events(later, deletes[name])
-        pod_writes += chain.from_iterable(of_clique.values() for of_clique in creates.values())
+        pod_writes += self._larger_first(gang, placement, {name: of.values() for name, of in creates.items()})
         return pod_writes + self._nominations(gang, placement, creates)
+
+    def _larger_first(
+        self, gang: Gang, placement: GangPlacement, writes: Mapping[str, Iterable[Write]]
+    ) -> Iterable[Write]:
+        """Creates or gate removals by clique, in the order of their pods' sizes. Where the nodes are chosen
+        already, nothing waits: the order then decides nothing."""
+        batches = [
+            [write for clique in same_size for write in writes[clique.name]]
+            for same_size in by_size(gang.cliques)
+        ]
+        return one_after_another(batches) if placement.scheduler_chooses else chain.from_iterable(batches)
 
     def _nominations(
         self, gang: Gang, placement: GangPlacement, creates: Mapping[str, Mapping[int, Create]]
@@ -203,7 +218,7 @@ class GangPlanner:
             not missing
             or placement.undecided
             or self._dependencies.blocked(clique.wanted)
-            or self.scheduler_objects.failed(clique.wanted.gang)
+            or self.scheduler_objects.holds_pods(clique.wanted.gang)
         ):
             return {}
         if waits_for_domain(clique.wanted):
@@ -245,7 +260,8 @@ class GangPlanner:
         node_labels = NO_NODE_LABELS if gated else placement.node_labels(wanted.name)
         if startup_parents and wanted.gang in self._snapshot.gangs:
             self._writes.add(token_secret(workload))
-        spec = pod_spec(workload, index, wanted, self._scheduler, gated, node_labels)
+        priority_class = self._snapshot.priority_class
+        spec = pod_spec(workload, index, wanted, self._scheduler, gated, node_labels, priority_class)
         if startup_parents:
             spec = with_init_container(
                 spec, workload.metadata.name, self._snapshot.init_image, startup_parents
@@ -277,19 +293,21 @@ class GangPlanner:
         return objects.controller_reference(clique.ref), (created.id,) if created else ()
 
     def _gate_removals(self, gang: Gang, placement: GangPlacement, deletes: DeletesByClique) -> list[Patch]:
-        gate_removals: list[Patch] = []
+        if self.scheduler_objects.holds_gates(gang.name):
+            return []
+        gate_removals: dict[str, list[Patch]] = {clique.name: [] for clique in gang.cliques}
         for clique in gang.cliques:
-            node_labels = placement.node_labels(clique.name)
             for member in self._cliques[clique.name].membership.members:
-                if member.pod is None or placement.gated(PodSlot(clique.name, member.index)):
+                slot = PodSlot(clique.name, member.index)
+                if member.pod is None or placement.gated(slot):
                     continue
                 if self._gates_hold_group or not self._is_above_minimum(clique, member):
                     template, after = clique.template.spec.pod_spec, _ids(deletes[clique.name], member.index)
-                    gate_removals += (
+                    gate_removals[clique.name] += (
                         replace(patch, after=after)
-                        for patch in remove_gates([member.pod], template, node_labels)
+                        for patch in remove_gates([member.pod], template, placement.node_labels_of_pod(slot))
                     )
-        return gate_removals
+        return list(self._larger_first(gang, placement, gate_removals))
 
 
 def _delete_pods(clique: CliqueState) -> DeletesByIndex:

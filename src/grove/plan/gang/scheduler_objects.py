@@ -1,6 +1,7 @@
 """Plans the scheduler's own object for each gang of a replica, written after the gang and before the pods.
 
-A gang whose object cannot be built gets no pods: they would be scheduled one by one, or never. If the
+A gang whose object cannot be built gets no pods: they would be scheduled one by one, or never. Neither does a
+gang whose object was stored without its topology constraints: they would be scheduled anywhere. If the
 configuration does not list the scheduler of a replica, nothing waits, and an error is reported.
 """
 
@@ -23,6 +24,7 @@ from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.plan.desired.expand import Gang
+from grove.plan.gang.obsolete_objects import ObsoleteObjects
 from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
 from grove.plan.members.pod_state import alive, controller_uid
 from grove.plan.model import PlannedEvent, UserError
@@ -59,6 +61,14 @@ class SchedulerObjects:
         self._errors: dict[str, _SchedulerError] = {}
         self._names: dict[str, str] = {}
         """By gang, the name of its scheduler object."""
+        self._created: set[str] = set()
+        """The gangs whose objects this plan creates."""
+        self._compared_later: set[str] = set()
+        """Those of them whose constraints the API server may drop."""
+        self._dropped: dict[str, str] = {}
+        """By gang, which constraints its object was stored without, and what to do."""
+        kind = self._backend.gang_object_kind if self._backend is not None else None
+        self.obsolete = ObsoleteObjects(kind, snapshot.pods)
         self.pending_reasons: dict[str, str] = {}
         """By gang, why it waits for nodes, in one line: the scheduler's own message if there is one."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
@@ -69,13 +79,16 @@ class SchedulerObjects:
         configured = self._backend is not None or self.scheduler == DEFAULT_SCHEDULER
         self.unconfigured_scheduler = "" if configured else self.scheduler
         """The name of the scheduler if the configuration does not list it; empty otherwise."""
-        self._unconfigured = "" if configured else unconfigured_message(self.scheduler, snapshot.workload)
+        self.unconfigured_message = (
+            "" if configured else unconfigured_message(self.scheduler, snapshot.workload)
+        )
+        """The error of such a replica; empty otherwise."""
 
     def plan_object(self, gang: Body, uid: str) -> Create | Patch | None:
         """The write of a gang's scheduler object; None if it is up to date or cannot be built."""
         if self._backend is None:
-            if self._unconfigured:
-                self.pending_reasons[gang["metadata"]["name"]] = self._unconfigured
+            if self.unconfigured_message:
+                self.pending_reasons[gang["metadata"]["name"]] = self.unconfigured_message
             return None
         kind = self._backend.gang_object_kind
         if self._existing is None and kind is not None:
@@ -108,10 +121,32 @@ class SchedulerObjects:
         name = self._names[gang_name] = backend.gang_object_name(request)
         if (found := owned.get(name)) is not None:
             self._read_status(backend, gang_name, found)
-        body = backend.gang_object(replace(request, name=name, found=found))
+        request = replace(request, name=name, found=found)
+        body = backend.gang_object(request)
+        self.obsolete.collect(backend, request)
+        if found is not None and (dropped := backend.lost_constraints(gang, found.spec)):
+            self._on_dropped_constraints(gang, found, dropped, request.pods)
         if body is None:
             return None
-        return create(body) if found is None else _repair_patch(body, found)
+        if found is not None:
+            return _repair_patch(body, found)
+        self._created.add(gang_name)
+        if backend.lost_constraints(gang, {}):
+            self._compared_later.add(gang_name)
+        return create(body)
+
+    def _on_dropped_constraints(
+        self, gang: Body, found: SchedulerObject, dropped: str, pods: tuple[Pod, ...]
+    ) -> None:
+        """A gang with nodes keeps them, and gets new pods near them. Any other gang gets no pods."""
+        gang_name = gang["metadata"]["name"]
+        if any(pod.spec.node_name for pod in pods):
+            self._dropped[gang_name] = dropped
+            return
+        held = self._dropped[gang_name] = f"its pods wait: {dropped}"
+        self._fail(gang, _SchedulerError(held, EventReason.CONSTRAINTS_NOT_ENFORCED))
+        if not pods:
+            self.obsolete.create_again(found)
 
     @cached_property
     def _living_pods(self) -> Mapping[str, tuple[Pod, ...]]:
@@ -135,9 +170,46 @@ class SchedulerObjects:
         except Exception:
             return {}
 
-    def failed(self, gang: str) -> bool:
-        """Whether the scheduler object of the gang cannot be written."""
-        return gang in self._errors
+    @property
+    def is_unmanaged(self) -> bool:
+        """Whether the operator runs without scheduler backends."""
+        return self._backend is None and not self.unconfigured_scheduler
+
+    @cached_property
+    def unsupported_constraints(self) -> str:
+        """Which constraints of the set its scheduler does not support; empty if it supports all."""
+        if self._backend is None:
+            return ""
+        try:
+            return "; ".join(self._backend.unsupported_constraints(self._scheduling_spec))
+        except Exception as exception:
+            return _error_of(self._backend, exception).message
+
+    def dropped_constraints(self, gang: str) -> str:
+        """That the API server stored the object of the gang without constraints; empty if it did not."""
+        return self._dropped.get(gang, "")
+
+    def error(self, gang: str) -> str:
+        """Why the scheduler object of the gang cannot be written; empty if it can."""
+        return self._errors[gang].message if gang in self._errors else self._kind_problem
+
+    def awaits_object(self, gang: str) -> bool:
+        """Whether the object of the gang does not exist yet, and is created by this plan."""
+        return gang in self._created and not self._kind_problem
+
+    def holds_pods(self, gang: str) -> bool:
+        """Whether the gang gets no new pods yet: its scheduler object cannot be written, or is not stored
+        with all constraints."""
+        return gang in self._errors or gang in self._compared_later
+
+    def holds_gates(self, gang: str) -> bool:
+        """Whether gated pods of the gang would be scheduled without its constraints."""
+        return gang in self._errors and gang in self._dropped
+
+    @property
+    def holds_new_gangs(self) -> bool:
+        """Whether pods wait until the objects that this plan creates are compared."""
+        return bool(self._compared_later)
 
     def pod_additions(self, gang: Body, clique: str, members: Iterable[Pod | None]) -> PodAdditions | None:
         """The additions of the backend to new pods of a clique; None if they cannot be computed. `members`
@@ -146,8 +218,9 @@ class SchedulerObjects:
         if backend is None:
             return _NO_ADDITIONS
         try:
-            name = self._names[gang["metadata"]["name"]]
-            if not backend.can_join_group(gang, name, members):
+            gang_name = gang["metadata"]["name"]
+            name = self._names[gang_name]
+            if gang_name in self._dropped or not backend.can_join_group(gang, name, members):
                 return backend.ungrouped_pod_additions(gang, clique)
             return backend.pod_additions(gang, clique, name)
         except Exception as exception:
@@ -179,7 +252,7 @@ class SchedulerObjects:
                 )
 
     def _failures(self, gangs: Iterable[Gang]) -> Iterator[tuple[Gang, _SchedulerError]]:
-        unconfigured = _SchedulerError(self._unconfigured) if self._unconfigured else None
+        unconfigured = _SchedulerError(self.unconfigured_message) if self.unconfigured_message else None
         for gang in gangs:
             if error := unconfigured or self._errors.get(gang.name):
                 yield gang, error

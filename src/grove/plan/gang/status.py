@@ -27,10 +27,12 @@ def gang_status(
     now: float,
     channel_shortage: str = "",
     in_part: bool = False,
+    missing: tuple[str, ...] = (),
 ) -> PodGangStatus:
     """Returns the status of a PodGang. `restarts_exhausted` says why it is not restarted any more, `message`
     is the scheduler's if it cannot place the gang, `channel_shortage` says why no scheduler could. `in_part`:
-    its pods may be scheduled although there is no place for all of them."""
+    its pods may be scheduled although there is no place for all of them. `missing`: the labels of its
+    required levels that no node has."""
     members = [views[clique.name] for clique in wanted.cliques]
     waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
     waiting_for_pods = [view.wanted.name for view in members if not view.available]
@@ -41,7 +43,13 @@ def gang_status(
     pods_created = all(view.complete for view in members) or is_true(known, ConditionType.INITIALIZED)
     new_conditions = [
         _initialized_condition(pods_created),
-        _scheduled_condition(waiting_for_nodes, message, channel_shortage, in_part),
+        _scheduled_condition(
+            waiting_for_nodes,
+            _with_missing_labels(message, missing),
+            channel_shortage,
+            in_part,
+            bool(missing),
+        ),
         _ready_condition(waiting_for_pods),
     ]
     if restarts_exhausted:
@@ -67,12 +75,39 @@ def _ready_condition(waiting: list[str]) -> Condition:
     return new_condition(ConditionType.READY, not waiting, reason, _too_few_pods_message("ready", waiting))
 
 
-def _scheduled_condition(waiting: list[str], message: str, channel_shortage: str, in_part: bool) -> Condition:
+def missing_labels(gang: PodGang, unused: frozenset[str]) -> tuple[str, ...]:
+    """The labels of the gang's required levels that no node has; `unused` are those of all levels."""
+    if not unused:
+        return ()
+    spec = gang.spec
+    constraints = (
+        spec.topology_constraint,
+        *(part.topology_constraint for part in spec.topology_constraint_group_configs),
+        *(group.topology_constraint for group in spec.pod_groups),
+    )
+    packs = (each.pack_constraint for each in constraints if each is not None)
+    required = {pack.required for pack in packs if pack is not None}
+    return tuple(sorted(required & unused))
+
+
+def _with_missing_labels(message: str, missing: tuple[str, ...]) -> str:
+    if not missing or all(f"no node has the label {key}" in message for key in missing):
+        return message
+    why = (
+        f"no node has the label {' or '.join(missing)} of a required level: label nodes, or correct the level"
+    )
+    return f"{why}{SCHEDULER_MESSAGE_SEPARATOR}{message}" if message else why
+
+
+def _scheduled_condition(
+    waiting: list[str], message: str, channel_shortage: str, in_part: bool, label_missing: bool
+) -> Condition:
     if waiting and channel_shortage:
         return new_condition(
             ConditionType.SCHEDULED, False, GangReason.ONE_MEMBER_POD_PER_NODE, channel_shortage
         )
     pending = GangReason.RELEASED_IN_PART if in_part else GangReason.NOT_SCHEDULED
+    pending = GangReason.LABEL_MISSING if label_missing else pending
     reason = pending if waiting else GangReason.SCHEDULED
     suffix = f"{SCHEDULER_MESSAGE_SEPARATOR}{message}" if waiting and message else ""
     return new_condition(

@@ -13,7 +13,7 @@ from msgspec import Raw
 from grove.api.intents import Patch
 from grove.api.naming import well_known
 from grove.api.types.pod import Pod
-from grove.plan.desired.podspec import PREFERRED, prefer_nodes
+from grove.plan.desired.podspec import PREFERRED, REQUIRED, prefer_nodes, require_labels
 from grove.plan.members import pod_state
 from grove.plan.placement.assignment import NO_NODE_LABELS, NodeLabels
 from grove.plan.writes.builders import target_of_kind
@@ -41,9 +41,14 @@ def _remove_gate(pod: Pod, template: Raw, node_labels: NodeLabels) -> Patch:
     spec: dict[str, Any] = {"schedulingGates": gates_without_ours(pod) or None}
     if node_labels.required:
         spec["nodeSelector"] = {**node_labels.required, **pod.spec.node_selector}
+    node_affinity: dict[str, Any] = {}
+    if node_labels.present:
+        # Terms may only become narrower. Those of the pod count, which others may have added.
+        own = msgspec.to_builtins(pod.spec.affinity)
+        node_affinity[REQUIRED] = require_labels(own, node_labels.present)["nodeAffinity"][REQUIRED]
     if node_labels.preferred:
         affinity = msgspec.json.decode(template).get("affinity")
-        # Only preferences may be changed; required terms stay as they are.
-        nodes = prefer_nodes(affinity, node_labels.preferred)["nodeAffinity"]
-        spec["affinity"] = {"nodeAffinity": {PREFERRED: nodes[PREFERRED]}}
+        node_affinity[PREFERRED] = prefer_nodes(affinity, node_labels.preferred)["nodeAffinity"][PREFERRED]
+    if node_affinity:
+        spec["affinity"] = {"nodeAffinity": node_affinity}
     return Patch(target_of_kind("v1", "Pod", pod), {"metadata": {"uid": pod.metadata.uid}, "spec": spec})

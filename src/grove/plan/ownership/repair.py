@@ -100,7 +100,7 @@ class ObjectRepair:
         template = self._workload.spec.template
         template = with_fallback(template, attempt - 1) if attempt else template
         packing = pack(template, wanted, self._snapshot.topology_of(attempt))
-        spec = objects.gang_spec(self._workload, wanted, references, packing)
+        spec = objects.gang_spec(self._workload, wanted, references, packing, self._snapshot.priority_class)
         found = self._snapshot.gangs.get(wanted.name)
         known = found.metadata if found is not None else ObjectMeta()
         metadata = objects.gang_metadata(

@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from grove.api.naming import annotations as keys
+from grove.api.naming.well_known import HOSTNAME
+from grove.plan.placement.needs import ClaimSources
 
 Pins = Mapping[str, str]
 """A node selector: the label of a required level, and those of the levels above it."""
@@ -37,6 +40,8 @@ class NodeLabels(Struct, frozen=True):
 
     required: Pins = {}
     preferred: Pins = {}
+    present: tuple[str, ...] = ()
+    """Labels that the nodes must have with any value: those of nodes that belong to the topology."""
 
 
 NO_NODE_LABELS = NodeLabels()
@@ -49,6 +54,9 @@ class Assignment(Struct, frozen=True):
     """By which constraint: 0 is that of the set, 1 its first fallback."""
     pins: Mapping[str, Pins] = {}
     """By clique. Required levels only: a gang without them may use any node."""
+    present: Mapping[str, tuple[str, ...]] = {}
+    """By clique, labels of narrower levels that nodes must have with any value: other nodes of the domain do
+    not belong to the topology."""
     nodes: Mapping[PodSlot, str] = {}
     """The node of each pod that is not bound yet. Pods are nominated to it if the gang is nominated;
     otherwise the scheduler may choose another one."""
@@ -59,6 +67,12 @@ class Assignment(Struct, frozen=True):
     """Whether nominated pods may be scheduled now."""
     preempts: bool = False
     """Whether its nodes are free only once the scheduler has preempted pods of a lower priority."""
+    hosts: Mapping[PodSlot, str] = {}
+    """Of a released gang that starts: the hostnames of nodes on which pods must be preempted. The scheduler
+    would otherwise choose its victims on any node, also on those that are meant for other pods."""
+    preempting: bool = False
+    """Whether of a released gang only these pods are released yet. The others follow once they are bound, so
+    that they do not hold their nodes while victims leave."""
     failed: bool = False
     """Whether the gang cannot be completed: all of its pods are deleted, and it starts over."""
     near: Mapping[str, Pins] = {}
@@ -73,12 +87,25 @@ class Assignment(Struct, frozen=True):
 
     def node_labels(self, clique: str) -> NodeLabels:
         """The labels of the nodes that the pods of a clique go to."""
-        return NodeLabels(self.pins.get(clique, {}), self.near.get(clique, {}))
+        pins = self.pins.get(clique, {})
+        present = tuple(key for key in self.present.get(clique, ()) if key not in pins)
+        return NodeLabels(pins, self.near.get(clique, {}), present)
+
+    def node_labels_of_pod(self, slot: PodSlot) -> NodeLabels:
+        """The labels of the node that a released pod goes to."""
+        labels, host = self.node_labels(slot.clique), self.hosts.get(slot)
+        return replace(labels, required={**labels.required, HOSTNAME: host}) if host else labels
 
     @property
     def gated(self) -> bool:
         """Whether its pods wait for their release."""
         return self.nominated and not self.released
+
+    def releases(self, slot: PodSlot) -> bool:
+        """Whether a pod may be scheduled now."""
+        if self.gated or (self.preempting and slot not in self.hosts):
+            return False
+        return slot in self.nodes
 
 
 class Waiting(Struct, frozen=True):
@@ -107,6 +134,8 @@ class Placements(Struct, frozen=True):
     wait: the others are left to the scheduler."""
     node_labels: Mapping[str, Mapping[str, str]] | None = None
     """The labels of the nodes that pods of the replica are bound to; None: not listed yet."""
+    sources: ClaimSources = ClaimSources()
+    """What the claims of the replica's pods refer to."""
 
 
 def failed_gangs(placements: Placements | None) -> frozenset[str]:

@@ -1,10 +1,15 @@
 """The nodes of the cluster with what is taken of them: use by bound pods, and reservations for gangs whose
 pods are not bound yet. Only the pass over the placement key reads and changes it.
+
+Reservations change many times in a round, and most changes are taken back before a search reads them. So the
+indexes take them over when they are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from msgspec import Struct
 
@@ -27,26 +32,61 @@ class ClusterCapacity:
 
     def __init__(self) -> None:
         self._nodes: dict[str, ObservedNode] = {}
+        self._priorities: Counter[int] = Counter()
+        """On how many nodes pods of each priority are."""
         self._indexes: dict[tuple[str, ...], ClusterIndex] = {}
         self._by_node: dict[str, dict[GangName, Amounts]] = {}
-        self._by_gang: dict[GangName, tuple[str, ...]] = {}
+        self._by_gang: dict[GangName, Mapping[str, Amounts]] = {}
+        self._outdated: set[str] = set()
+        """The nodes whose reservations have changed since the indexes were read."""
+        self._hashes: dict[GangName, int] = {}
+        self._sum_of_hashes = 0
+        self._observations = 0
 
     def observe(self, changed: Mapping[str, ObservedNode]) -> bool:
         """Take over nodes that have changed. Returns whether more may be free now."""
         freed = any(_has_more(self._nodes.get(name), observed) for name, observed in changed.items())
+        self._observations += bool(changed)
         for name, observed in changed.items():
+            if (before := self._nodes.get(name)) is not None:
+                self._priorities.subtract(before.use.keys())
             if observed.node is None:
                 self._nodes.pop(name, None)
                 for index in self._indexes.values():
                     index.remove_node(name)
                 continue
             self._nodes[name] = observed
+            self._priorities.update(observed.use.keys())
             for index in self._indexes.values():
                 index.set_node(observed.node, self._use(name))
         return freed
 
+    @property
+    def fingerprint(self) -> tuple[int, int]:
+        """Equal for equal nodes and reservations: a search has the same answer, also if reservations were
+        changed and restored in between."""
+        return self._observations, self._sum_of_hashes
+
+    def preemption_limit(self, priority: int) -> int | None:
+        """From which priority on pods are not preempted by a pod of this priority, the same number for all
+        priorities that preempt the same pods. None: there is no pod of a lower priority."""
+        used = [each for each, nodes in self._priorities.items() if nodes]
+        if not any(each < priority for each in used):
+            return None
+        return min((each for each in used if each >= priority), default=max(used) + 1)
+
     def index(self, levels: tuple[str, ...]) -> ClusterIndex:
         """The nodes by these levels. Gangs without levels use any index: they fit everywhere or nowhere."""
+        for name in self._outdated:
+            use = self._use(name)
+            for index in self._indexes.values():
+                if index.use_of(name) != use:
+                    index.set_use(name, use)
+        self._outdated.clear()
+        return self.domains(levels)
+
+    def domains(self, levels: tuple[str, ...]) -> ClusterIndex:
+        """The same where only nodes and their domains are read: what is free may be outdated."""
         if not levels and self._indexes:
             return next(iter(self._indexes.values()))
         found = self._indexes.get(levels)
@@ -58,7 +98,9 @@ class ClusterCapacity:
 
     def reserve(self, gang: GangName, amounts: Mapping[str, Amounts]) -> None:
         """Replace the reservations of a gang: amounts by node."""
-        before = self._by_gang.pop(gang, ())
+        before = self._by_gang.get(gang, {})
+        if before == amounts:
+            return
         for name in before:
             of_node = self._by_node[name]
             del of_node[gang]
@@ -66,11 +108,23 @@ class ClusterCapacity:
                 del self._by_node[name]
         for name, each in amounts.items():
             self._by_node.setdefault(name, {})[gang] = each
+        self._outdated.update(before, amounts)
+        self._by_gang.pop(gang, None)
+        self._sum_of_hashes -= self._hashes.pop(gang, 0)
         if amounts:
-            self._by_gang[gang] = tuple(amounts)
-        for name in {*before, *amounts}:
-            for index in self._indexes.values():
-                index.set_use(name, self._use(name))
+            self._by_gang[gang] = amounts
+            self._hashes[gang] = _hash(gang, amounts)
+            self._sum_of_hashes += self._hashes[gang]
+
+    @contextmanager
+    def without(self, gangs: Iterable[GangName]) -> Iterator[None]:
+        """Without the reservations of some gangs for a while."""
+        kept = {gang: amounts for gang in gangs if (amounts := self._by_gang.get(gang))}
+        for gang in kept:
+            self.reserve(gang, {})
+        yield
+        for gang, amounts in kept.items():
+            self.reserve(gang, amounts)
 
     def over_committed(
         self, gang: GangName, preempts_below: int | None = None, *, if_vacated: bool = False
@@ -78,10 +132,18 @@ class ClusterCapacity:
         """A node that has no room for what is reserved for a gang, or that is cordoned or not ready; empty if
         there is none. Pods of a priority below `preempts_below` are not counted. `if_vacated`: only the
         reservations of other gangs are in its way."""
+        return next(self._over_committed(gang, preempts_below, if_vacated), "")
+
+    def occupied(self, gang: GangName) -> frozenset[str]:
+        """The nodes that have no room yet for what is reserved for a gang."""
+        return frozenset(self._over_committed(gang, None, False))
+
+    def _over_committed(self, gang: GangName, preempts_below: int | None, if_vacated: bool) -> Iterator[str]:
         for name in self._by_gang.get(gang, ()):
             observed = self._nodes.get(name)
             if observed is None or observed.node is None or not _is_usable(observed.node):
-                return name
+                yield name
+                continue
             use, free = self._use(name), dict(observed.node.allocatable)
             staying = (
                 taken
@@ -92,8 +154,7 @@ class ClusterCapacity:
                 for resource, amount in taken.items():
                     free[resource] = free.get(resource, 0) - amount
             if any(free[resource] < 0 for resource in self._by_node[name][gang]):
-                return name
-        return ""
+                yield name
 
     def can_hold(self, gang: GangName) -> bool:
         """Whether the nodes that are reserved for a gang could be used by it once they are empty."""
@@ -106,6 +167,10 @@ class ClusterCapacity:
             for resource, amount in amounts.items():
                 reserved[resource] = reserved.get(resource, 0) + amount
         return NodeUse(observed.use if observed is not None else {}, reserved)
+
+
+def _hash(gang: GangName, amounts: Mapping[str, Amounts]) -> int:
+    return hash((gang, frozenset((node, frozenset(each.items())) for node, each in amounts.items())))
 
 
 def _is_usable(node: Node) -> bool:

@@ -9,7 +9,8 @@ nodes that the victims leave.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,13 +18,14 @@ from msgspec.structs import replace
 from grove import timing
 from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.demand import Demand, pinned_shape, pod_name, walk
+from grove.plan.placement.demand import Demand, labelled_shape, pinned_shape, pod_name, walk
 from grove.plan.placement.message import waiting_message
-from grove.plan.placement.slack import has_slack
+from grove.plan.placement.slack import PodsInFlight, has_slack
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import Amounts, Domain, Problem, Unit
+from grove.topology.placement.model import Amounts, Domain, PodShape, Problem, Unit
+from grove.topology.placement.refusals import Refusal, Refusals, problem_key
 from grove.topology.placement.solve import solve
 
 
@@ -35,8 +37,8 @@ class Circumstances(Struct, frozen=True):
     requests: Mapping[str, Amounts] = {}
     """By the name of an existing pod, its requests as admitted. Pods that do not exist yet are counted by
     their template."""
-    in_flight: Sequence[Amounts] = ()
-    """The requests of pods that the scheduler may bind at any moment."""
+    in_flight: PodsInFlight = PodsInFlight()
+    """The pods of others that the scheduler may bind at any moment."""
     others_wait: bool = False
     """Whether another gang waits for nodes."""
     has_quota: bool = False
@@ -56,33 +58,43 @@ class Decided(Struct, frozen=True):
 
 
 def decide(
-    capacity: ClusterCapacity, demand: Demand, given: Circumstances, *, minimum_only: bool = False
+    capacity: ClusterCapacity,
+    demand: Demand,
+    given: Circumstances,
+    refusals: Refusals | None = None,
+    *,
+    minimum_only: bool = False,
 ) -> Decided:
-    """The decision for a gang. Its reservations in the capacity are replaced. `minimum_only`: pods beyond the
-    minimum of their cliques get no node."""
+    """The decision for a gang. Its reservations in the capacity are replaced. `refusals`: what was refused in
+    the same round. `minimum_only`: pods beyond the minimum of their cliques get no node."""
     capacity.reserve(demand.gang, {})
-    index = capacity.index(demand.levels)
+    index = capacity.domains(demand.levels)
     unit = asked_unit(index, demand, given.requests)
     if minimum_only:
         unit = _without_extras(unit)
-    answer, preempts = _solve(index, unit, demand, given)
+    refusals = refusals if refusals is not None else Refusals()
+    problems = _problems(index, unit, demand, given)
+    asked = _asked(capacity, demand, problems, given)
+    if (known := refusals.find(asked, unit)) is not None:
+        return _refused(index, known)
+    answer, preempts = _solve(capacity, demand, problems, given)
     scarce = preempts
     if isinstance(answer, Placed) and not preempts:
         capacity.reserve(demand.gang, _reservations(unit, _nodes(demand, answer)))
-        scarce = _is_scarce(index, unit, answer, given)
+        scarce = _is_scarce(capacity, unit, demand, answer, given)
     if scarce or not isinstance(answer, Placed):
         capacity.reserve(demand.gang, {})
-        if (beside := _solve_beside_predecessors(index, unit, demand, given)) is not None:
+        if (beside := _solve_beside_predecessors(capacity, unit, demand, given)) is not None:
             answer, preempts, scarce = beside, False, True
     if not isinstance(answer, Placed):
-        fits = not isinstance(answer, NoFit) or answer.fits_if_empty is not False
-        message, gave_up = waiting_message(index, answer), isinstance(answer, GaveUp)
-        return Decided(Waiting(message, gave_up), fits_if_empty=fits)
+        refusals.record(asked, unit, answer)
+        return _refused(index, answer)
     nodes = _nodes(demand, answer)
     capacity.reserve(demand.gang, reservations(demand, given.requests, nodes))
     assignment = Assignment(
         attempt=demand.attempt,
         pins=dict(_pins(index, unit, answer)),
+        present=dict(_present_labels(index, unit)),
         nodes=nodes,
         nominated=scarce and _may_be_nominated(demand),
         preempts=preempts,
@@ -92,10 +104,31 @@ def decide(
     return Decided(assignment)
 
 
+def _refused(index: ClusterIndex, answer: Refusal) -> Decided:
+    fits = not isinstance(answer, NoFit) or answer.fits_if_empty is not False
+    return Decided(Waiting(waiting_message(index, answer), isinstance(answer, GaveUp)), fits_if_empty=fits)
+
+
+def _asked(
+    capacity: ClusterCapacity, demand: Demand, problems: list[Problem], given: Circumstances
+) -> Hashable:
+    """All that the answer of the solver depends on, without the names of units and pods."""
+    return (
+        capacity.fingerprint,
+        demand.levels,
+        tuple(map(problem_key, problems)),
+        _preempts_below(capacity, given),
+        given.work,
+        demand.gang if any(pod.predecessor for pod in demand.unbound) else None,
+    )
+
+
 def asked_unit(index: ClusterIndex, demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
-    """The gang as it can be placed: with the requests of its pods as admitted, and without required levels
-    that its bound pods break."""
-    return _without_broken_levels(index, _with_admitted_requests(demand, requests))
+    """The gang as it can be placed: with the requests of its pods as admitted, without required levels that
+    its bound pods break, and where levels are required, only on nodes that belong to the topology."""
+    unit = _without_broken_levels(index, _with_admitted_requests(demand, requests))
+    present = dict(_present_labels(index, unit))
+    return with_shapes(unit, {clique: partial(labelled_shape, keys=keys) for clique, keys in present.items()})
 
 
 def reservations(
@@ -114,25 +147,44 @@ def _nodes(demand: Demand, answer: Placed) -> dict[PodSlot, str]:
     return {slot: answer.nodes[name] for slot, name in named.items() if name in answer.nodes}
 
 
-def _solve(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances) -> tuple[Answer, bool]:
-    """The answer of the solver, and whether pods of a lower priority must leave first. A gang stays in the
-    domains that it is pinned to as long as it fits there, or if a pod may be there."""
-    problem = Problem(pinned_unit(unit, demand.pinned), excluded=given.excluded, further=demand.further)
-    first = answer = solve(index, problem, given.work)
-    if isinstance(answer, NoFit) and demand.pinned and demand.movable:
-        problem = replace(problem, gang=unit)
-        first = answer = solve(index, problem, given.work)
-    if isinstance(answer, NoFit) and given.may_preempt:
-        answer = solve(index, replace(problem, preempt_below=given.priority), given.work)
-        if isinstance(answer, Placed):
-            return answer, True
-    return first, False
+def _preempts_below(capacity: ClusterCapacity, given: Circumstances) -> int | None:
+    return capacity.preemption_limit(given.priority) if given.may_preempt else None
+
+
+def _problems(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances) -> list[Problem]:
+    """What is tried in turn. A unit stays in the domain that it is pinned to as long as it fits there, or if
+    a pod may be there. A gang all of whose pods were deleted may go elsewhere."""
+    starts_over = not any(pod.name for pod in demand.pods)
+    kept = kept_pins(unit, demand)
+    pins = kept if starts_over else demand.pinned
+    former = _pinned_domain(index, unit, demand.pinned) if starts_over else None
+    first = Problem(pinned_unit(unit, pins), excluded=given.excluded, further=demand.further, former=former)
+    return [first, replace(first, gang=pinned_unit(unit, kept))] if kept != pins else [first]
+
+
+def _solve(
+    capacity: ClusterCapacity, demand: Demand, problems: list[Problem], given: Circumstances
+) -> tuple[Answer, bool]:
+    """The answer of the solver, and whether pods of a lower priority must leave first."""
+    index, below = capacity.index(demand.levels), _preempts_below(capacity, given)
+    for problem in problems:
+        answer = solve(index, problem, given.work)
+        if not isinstance(answer, NoFit):
+            return answer, False
+    if below is not None:
+        preempting = solve(index, replace(problem, preempt_below=below), given.work)
+        if isinstance(preempting, Placed):
+            return preempting, True
+    return answer, False
 
 
 def _solve_beside_predecessors(
-    index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstances
+    capacity: ClusterCapacity, unit: Unit, demand: Demand, given: Circumstances
 ) -> Placed | None:
     """The gang with successors on the nodes of their predecessors, which still use them."""
+    if not any(pod.predecessor for pod in demand.unbound):
+        return None
+    index = capacity.index(demand.levels)
     shapes = {pod.name: pod.shape for each in walk(unit) for pod in each.pods}
     kept = {
         name: pod.predecessor
@@ -157,9 +209,13 @@ def _may_be_nominated(demand: Demand) -> bool:
     return demand.asks and all(pod.gated for pod in demand.unbound)
 
 
-def _is_scarce(index: ClusterIndex, unit: Unit, answer: Placed, given: Circumstances) -> bool:
+def _is_scarce(
+    capacity: ClusterCapacity, unit: Unit, demand: Demand, answer: Placed, given: Circumstances
+) -> bool:
     """Whether other pods could take the nodes before all pods of the gang are bound."""
-    return given.others_wait or given.has_quota or not has_slack(index, unit, answer, given.in_flight)
+    if given.others_wait or given.has_quota:
+        return True
+    return not has_slack(capacity.index(demand.levels), unit, answer, given.in_flight)
 
 
 def _with_admitted_requests(demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
@@ -193,22 +249,75 @@ def _without_broken_levels(index: ClusterIndex, unit: Unit) -> Unit:
         return replace(unit, parts=parts)
     level = index.levels.index(unit.required)
     nodes = {pod.node for each in walk(unit) for pod in each.pods if pod.node}
-    domains = {index.domain_at(index.ids[node], level) for node in nodes if node in index.ids}
-    if len(domains) > 1 or None in domains:
+    known = [index.ids[node] for node in nodes if node in index.ids]
+    domains = {index.domain_at(i, level) for i in known}
+    deepest = level + len(index.narrower_labels(level))
+    if len(domains) > 1 or None in domains or not all(index.paths[i][deepest] for i in known):
         return replace(unit, required="", preferred=unit.preferred or unit.required, parts=parts)
     return replace(unit, parts=parts)
 
 
 def pinned_unit(unit: Unit, pins: Mapping[str, Pins]) -> Unit:
     """The gang with its pins as part of the node selectors of its pods."""
-    if not pins:
+    return with_shapes(
+        unit, {clique: partial(pinned_shape, pins=each) for clique, each in pins.items() if each}
+    )
+
+
+def with_shapes(unit: Unit, changes: Mapping[str, Callable[[PodShape], PodShape]]) -> Unit:
+    """The gang with other shapes of the pods of these cliques; pods that share a shape share the other."""
+    if not changes:
         return unit
     pods = unit.pods
-    if selector := pins.get(unit.name):
+    if change := changes.get(unit.name):
         shapes = {id(pod.shape): pod.shape for pod in pods}
-        pinned = {known: pinned_shape(shape, selector) for known, shape in shapes.items()}
-        pods = tuple(replace(pod, shape=pinned[id(pod.shape)]) for pod in pods)
-    return replace(unit, pods=pods, parts=tuple(pinned_unit(part, pins) for part in unit.parts))
+        changed = {known: change(shape) for known, shape in shapes.items()}
+        pods = tuple(replace(pod, shape=changed[id(pod.shape)]) for pod in pods)
+    return replace(unit, pods=pods, parts=tuple(with_shapes(part, changes) for part in unit.parts))
+
+
+def _present_labels(
+    index: ClusterIndex, unit: Unit, outer: tuple[str, ...] = ()
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """By clique with a required level, the labels of narrower levels that its nodes must have: nodes of
+    another pool may share those of the level and the wider ones."""
+    if not outer and unit.required in index.levels:
+        outer = index.narrower_labels(index.levels.index(unit.required))
+    if unit.pods and outer:
+        yield unit.name, outer
+    for part in unit.parts:
+        yield from _present_labels(index, part, outer)
+
+
+def kept_pins(unit: Unit, demand: Demand) -> dict[str, Pins]:
+    """The pins without those of units none of whose pods was released: they may go to other domains."""
+    released = {pod_name(pod.slot) for pod in demand.pods if not pod.gated}
+    with_released = {
+        part.name
+        for part in walk(demand.unit)
+        if any(pod.name in released for each in walk(part) for pod in each.pods)
+    }
+    kept: dict[str, Pins] = {}
+
+    def keep(part: Unit, levels: tuple[str, ...]) -> None:
+        if part.name in with_released and part.required in demand.levels:
+            levels = max(levels, demand.levels[: demand.levels.index(part.required) + 1], key=len)
+        recorded = demand.pinned.get(part.name, {})
+        if pins := {key: value for key, value in recorded.items() if key in levels}:
+            kept[part.name] = pins
+        for each in part.parts:
+            keep(each, levels)
+
+    keep(unit, ())
+    return kept
+
+
+def _pinned_domain(index: ClusterIndex, unit: Unit, pins: Mapping[str, Pins]) -> Domain | None:
+    """The domain that a gang as a whole is pinned to."""
+    if unit.required not in index.levels or not pins:
+        return None
+    of_clique = next(iter(pins.values()))
+    return tuple(of_clique.get(key, "") for key in index.levels[: index.levels.index(unit.required) + 1])
 
 
 def _reservations(unit: Unit, nodes: Mapping[PodSlot, str]) -> dict[str, Amounts]:

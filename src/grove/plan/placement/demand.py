@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,8 +14,10 @@ from msgspec.structs import replace
 from grove.plan.placement.assignment import GangName, Pins, PodSlot
 from grove.schedulers.podgang import pack_key
 from grove.topology.placement.eligibility import selector_keys
-from grove.topology.placement.model import Pod, PodShape, Requirement, Term, Toleration, Unit
-from grove.topology.placement.requests import pod_requests
+from grove.topology.placement.model import Amounts, Pod, PodShape, Requirement, Term, Toleration, Unit
+from grove.topology.placement.needs.devices import is_device
+from grove.topology.placement.needs.requests import pod_requests
+from grove.topology.placement.needs.volumes import Terms, both
 
 Body = dict[str, Any]
 
@@ -31,6 +34,8 @@ class WantedPod(Struct, frozen=True, gc=False):
     """Whether it has our scheduling gate, or does not exist yet."""
     predecessor: str = ""
     """The node of the pod that it replaces, as long as that pod exists: the successor may have its room."""
+    predecessor_name: str = ""
+    """The name of that pod."""
 
 
 class WantedClique(Struct, frozen=True):
@@ -87,11 +92,6 @@ class Demand(Struct, frozen=True):
         return next((self.by(each) for each in self.fallbacks if each.attempt == attempt), self)
 
     @property
-    def movable(self) -> bool:
-        """Whether it may go to another domain than the one it is pinned to: no pod can be there yet."""
-        return all(pod.gated for pod in self.pods)
-
-    @property
     def label_keys(self) -> frozenset[str]:
         """The labels of nodes that a decision reads."""
         shapes = {id(pod.shape): pod.shape for unit in walk(self.unit) for pod in unit.pods}
@@ -110,6 +110,16 @@ class Demand(Struct, frozen=True):
                 for unit in walk(self.unit)
             ),
         )
+
+    @property
+    def devices(self) -> dict[str, Amounts]:
+        """By clique, the devices that each pod needs: no admitted pod shows them in its requests."""
+        first = {unit.name: unit.pods[0].shape.requests for unit in walk(self.unit) if unit.pods}
+        found = {
+            name: {resource: amount for resource, amount in requests.items() if is_device(resource)}
+            for name, requests in first.items()
+        }
+        return {name: amounts for name, amounts in found.items() if amounts}
 
     @property
     def unbound(self) -> Iterator[WantedPod]:
@@ -173,16 +183,26 @@ def clique_unit(wanted: WantedClique, group: Body | None = None) -> Unit:
 
 
 @lru_cache(maxsize=1024)
-def pod_shape(template: bytes, in_fabric: bool, pins: tuple[tuple[str, str], ...]) -> PodShape:
-    """The shape of pods with this spec: the same object for the same template, which the solver compares."""
+def pod_shape(
+    template: bytes,
+    in_fabric: bool,
+    pins: tuple[tuple[str, str], ...],
+    devices: tuple[tuple[str, int], ...] = (),
+    nodes_of_volumes: Terms = None,
+) -> PodShape:
+    """The shape of pods with this spec and these needs: the same object for the same arguments, which the
+    solver compares."""
     spec: dict[str, Any] = msgspec.json.decode(template)
     affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
     shape = PodShape(
-        pod_requests({"spec": _with_default_requests(spec)}),
+        dict(Counter(pod_requests({"spec": _with_default_requests(spec)})) + Counter(dict(devices))),
         spec.get("nodeSelector") or {},
-        None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),
+        both(
+            None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),
+            nodes_of_volumes,
+        ),
         tuple(_toleration(each) for each in spec.get("tolerations") or ()),
         in_fabric,
     )
@@ -201,6 +221,16 @@ def pinned_shape(shape: PodShape, pins: Pins) -> PodShape:
         terms = affinity if affinity is not None else (Term(),)
         affinity = tuple(Term((*each.expressions, *contradicted), each.fields) for each in terms)
     return replace(shape, node_selector={**pins, **own}, affinity=affinity)
+
+
+def labelled_shape(shape: PodShape, keys: Iterable[str]) -> PodShape:
+    """The shape of pods that go only to nodes with these labels, of any value."""
+    present = tuple(Requirement(key, "Exists") for key in keys)
+    if shape.affinity is None:
+        return replace(shape, affinity=(Term(present),))
+    # A term without any expression matches no node: it stays as it is.
+    terms = (Term((*t.expressions, *present), t.fields) if t != Term() else t for t in shape.affinity)
+    return replace(shape, affinity=tuple(terms))
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grove import timing
 from grove.topology.placement.answers import Answer, DomainReport, GaveUp, NoFit, Reason, Shortage
 from grove.topology.placement.index import ClusterIndex
+from grove.topology.placement.needs.devices import described
 
 
 def waiting_message(index: ClusterIndex, answer: Answer) -> str:
@@ -41,7 +42,7 @@ def _shortage(each: Shortage) -> str:
         case Reason.SELECTOR:
             return f"{nodes} without a matching {each.resource}"
         case Reason.INSUFFICIENT:
-            return f"needs {each.need} {each.resource}, {each.have} free"
+            return f"needs {each.need} {described(each.resource)}, {each.have} free"
         case Reason.RESERVED:
             return f"{nodes} reserved for other gangs"
         case Reason.TOO_LARGE:

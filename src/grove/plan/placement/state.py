@@ -41,6 +41,8 @@ class GangState(Struct, frozen=True):
     """Of a nominated gang: the pods that must be bound or gone before it is released."""
     stuck_since: float = 0.0
     """Of a released gang: since when the scheduler finds no node for one of its pods."""
+    half_bound: bool = False
+    """Of a released gang: whether some of its pods are bound."""
     failed: Mapping[Domain, float] = {}
     """The domains in which it could not be completed, and until when each is excluded."""
     failures: int = 0
@@ -82,7 +84,9 @@ class ObservedGang(Struct, frozen=True):
     bound: frozenset[str] = frozenset()
     """The names of bound pods."""
     stuck: bool = False
-    """Whether the scheduler has found no node for a released pod, and preempts none for it."""
+    """Whether the scheduler has found no node for a released pod, and no preemption has made room for it."""
+    victims_leave: bool = False
+    """Whether pods are leaving that the scheduler has preempted for a released pod."""
     in_flight: frozenset[str] = frozenset()
     """Of a nominated gang: the UIDs of other pods that the scheduler has not decided on yet and could bind to
     one of its nodes."""

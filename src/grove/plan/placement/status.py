@@ -21,6 +21,7 @@ from grove.api.types.podgang import (
     PodGroup,
 )
 from grove.topology.constraints import ResolvedTopology
+from grove.topology.placement.membership import domain_path
 from grove.topology.placement.model import Domain
 
 Labels = Mapping[str, str]
@@ -61,6 +62,22 @@ def with_placement(
     return replace(status, placement=placement, placement_score=_score(preferred))
 
 
+def unmet_units(
+    gang: PodGang, topology: ResolvedTopology | None, nodes: Mapping[str, Labels] | None
+) -> dict[str, str]:
+    """The parts of a gang whose bound pods are not in one domain of their required level, with the label of
+    that level. `nodes` is as above; None if the nodes are not known."""
+    if not nodes:
+        return {}
+    groups = {group.name: _nodes(group, nodes) for group in gang.spec.pod_groups}
+    levels = tuple(topology.keys.values()) if topology is not None else ()
+    return {
+        unit.name: unit.required
+        for unit in _units(gang, groups)
+        if unit.required and not _is_one_domain(_domains(unit.nodes, unit.required, levels))
+    }
+
+
 def without_placement(status: PodGangStatus) -> PodGangStatus:
     """The status of a gang that the operator does not place, or that has no bound pod. The score of another
     scheduler is kept."""
@@ -95,12 +112,11 @@ def _placed(unit: _ConstrainedUnit) -> PlacedUnit:
 
 
 def _domains(nodes: Iterable[Labels], key: str, levels: tuple[str, ...]) -> Counter[Domain]:
-    """How many pods are in each domain of a level; `()`: on nodes without its label. The broader levels
-    belong to a domain: one rack label may occur in two blocks."""
+    """How many pods are in each domain of a level; `()`: on nodes without its label, or without that of a
+    broader level. These belong to a domain: one rack label may occur in two blocks."""
     path = levels[: levels.index(key) + 1] if key in levels else (key,)
-    return Counter(
-        tuple(labels.get(level, "") for level in path) if labels.get(key) else () for labels in nodes
-    )
+    found = (domain_path(labels, path) for labels in nodes)
+    return Counter(domain if domain[-1] else () for domain in found)
 
 
 def _is_one_domain(domains: Counter[Domain]) -> bool:

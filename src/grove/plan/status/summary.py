@@ -4,13 +4,18 @@ the set.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
+from grove.api.meta import Condition
+from grove.api.types.podgang import PodGang
 from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
-from grove.plan.desired.expand import Clique, ReplicaLayout
+from grove.plan.desired.expand import Clique, Gang, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
+from grove.plan.gang.enforcement import lost_enforcement, with_enforcement
 from grove.plan.gang.placement_status import PlacementStatus
-from grove.plan.gang.status import gang_status
+from grove.plan.gang.status import gang_status, missing_labels
 from grove.plan.model import ReplicaSummary, StatusUpdate
 from grove.plan.placement.assignment import released_in_part
 from grove.plan.rollout.planner import RolloutPlanner
@@ -31,36 +36,36 @@ def status_updates(
     history: TerminationHistory,
     exhausted: Mapping[str, str],
     message: Mapping[str, str],
-    placed: Collection[str],
+    placed: Mapping[str, Condition | None],
+    enforced: Mapping[str, Condition],
     now: float,
 ) -> tuple[StatusUpdate, ...]:
     """Returns the status updates of a replica. `exhausted` says by gang why it is not restarted any more;
     `message` has the scheduler's message by gang that waits for nodes; `placed` are the gangs that the
-    operator places."""
-    placements = PlacementStatus(snapshot, placed)
+    operator places, with the condition that says what is not held for them; `enforced` says by gang with
+    constraints whether they are enforced."""
+    placements = PlacementStatus(snapshot, placed, now)
     updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
     in_part = released_in_part(snapshot.placements)
-    of_gangs = [
-        status_update(
+
+    def of_gang(gang: Gang, found: PodGang) -> StatusUpdate:
+        status = gang_status(
             found,
-            placements.added(
-                found,
-                gang_status(
-                    found,
-                    gang,
-                    views,
-                    exhausted.get(gang.name, ""),
-                    message.get(gang.name, ""),
-                    now,
-                    channel_shortage(gang),
-                    gang.name in in_part,
-                ),
-            ),
-            found.metadata.generation,
+            gang,
+            views,
+            exhausted.get(gang.name, ""),
+            message.get(gang.name, ""),
+            now,
+            channel_shortage(gang),
+            gang.name in in_part,
+            missing_labels(found, snapshot.unused_labels),
         )
-        for gang in layout.gangs
-        if (found := snapshot.gangs.get(gang.name))
-    ]
+        condition = enforced.get(gang.name)
+        status = replace(status, conditions=with_enforcement(status, condition, now))
+        events = lost_enforcement(found, condition)
+        return status_update(found, placements.added(found, status), found.metadata.generation, events)
+
+    of_gangs = (of_gang(gang, found) for gang in layout.gangs if (found := snapshot.gangs.get(gang.name)))
     return (*updates.of_cliques(), *updates.of_groups(), *of_gangs)
 
 

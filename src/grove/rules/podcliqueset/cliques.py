@@ -108,9 +108,15 @@ def _pod(path: str, pod: CliquePodSpec, creating: bool) -> Iterator[FieldError]:
     if creating and pod.node_name:
         yield invalid(f"{path}.nodeName", pod.node_name, "must not be set: use nodeSelector or node affinity")
     for index, container in enumerate(pod.containers):
-        yield from _variables(f"{path}.containers[{index}].env", container)
+        yield from _container(f"{path}.containers[{index}]", container)
     for index, container in enumerate(pod.init_containers):
-        yield from _variables(f"{path}.initContainers[{index}].env", container)
+        yield from _container(f"{path}.initContainers[{index}]", container)
+
+
+def _container(path: str, container: PodContainer) -> Iterator[FieldError]:
+    if not container.image.strip():
+        yield required(f"{path}.image", "pods cannot be created without it")
+    yield from _variables(f"{path}.env", container)
 
 
 def _variables(path: str, container: PodContainer) -> Iterator[FieldError]:

@@ -96,8 +96,14 @@ def on_create(workload: Workload, facts: Facts) -> list[FieldError]:
 
 
 def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
-    """A warning if the preferred domain is broader than the required one."""
+    """A warning if no node has the label of a required domain, and if the preferred domain is broader than
+    the required one."""
     for part in constrained_parts(workload):
+        if label := facts.unlabelled.get(part.topology, {}).get(part.constraint.required):
+            yield (
+                f"{part.path}: no node has the label {label} of the required domain "
+                f"{part.constraint.required}: pods wait until nodes have it"
+            )
         levels = facts.topologies.get(part.topology, ())
         required_, preferred = part.constraint.required, part.constraint.preferred
         if required_ in levels and preferred in levels and levels.index(preferred) < levels.index(required_):
@@ -112,7 +118,7 @@ def on_update(old: Workload, new: Workload, facts: Facts) -> list[FieldError]:
     if not before and not after:
         return []
     nameless = any(not part.topology for part in before.values())
-    if nameless and _only_named(before, after):
+    if nameless and _only_named(before, _without_added_name(before, after)):
         return on_create(new, facts) if _names(before) != _names(after) else []
     return list(_changes(before, after, _parts(old)))
 
@@ -171,10 +177,20 @@ def _pair(outer: ConstrainedPart, child: ConstrainedPart, ranks: Mapping[str, in
 
 
 _Parts = Mapping[tuple[str, str], ConstrainedPart]
+_WHOLE = ("PodCliqueSet", "")
+"""The key of the set itself."""
 
 
 def _names(parts: _Parts) -> dict[tuple[str, str], str]:
     return {key: part.constraint.topology_name for key, part in parts.items()}
+
+
+def _without_added_name(before: _Parts, after: _Parts) -> _Parts:
+    """The parts without a constraint of the set that only names the topology of its groups and cliques."""
+    added = after.get(_WHOLE)
+    if added is None or _WHOLE in before or _packs(added) != ("", ""):
+        return after
+    return {key: part for key, part in after.items() if key != _WHOLE}
 
 
 def _only_named(before: _Parts, after: _Parts) -> bool:
@@ -198,7 +214,7 @@ def _parts(workload: Workload) -> set[tuple[str, str]]:
     template = workload.template
     cliques = {("PodClique", clique.name) for clique in template.cliques}
     groups = {("PodCliqueScalingGroup", group.name) for group in template.pod_clique_scaling_groups}
-    return {("PodCliqueSet", ""), *cliques, *groups}
+    return {_WHOLE, *cliques, *groups}
 
 
 def _changes(before: _Parts, after: _Parts, known: set[tuple[str, str]]) -> Iterator[FieldError]:

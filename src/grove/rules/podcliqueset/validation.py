@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+import msgspec
+
 from grove.api.field_errors import FieldError, invalid, required
+from grove.api.types.podcliqueset import PodCliqueSet
 from grove.rules import counts, decode, syntax
 from grove.rules.claims import resource_sharing
 from grove.rules.decode import ObjectFormatError, Workload
@@ -23,6 +26,7 @@ from grove.rules.podcliqueset import (
     cliques,
     fallbacks,
     immutable_fields,
+    priority_classes,
     scaling_groups,
     scheduler_rules,
     startup_order,
@@ -82,6 +86,19 @@ def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
     return _result(errors, _warnings(workload))
 
 
+def errors_of_stored(stored: PodCliqueSet) -> AdmissionResult:
+    """The verdict on a set as it is stored, by the rules that depend on the set alone: without webhooks, or
+    under older rules, any set that passes the schema is stored. Never raises."""
+    metadata = {"name": stored.metadata.name, "namespace": stored.metadata.namespace}
+    spec = msgspec.json.decode(msgspec.json.encode(stored.spec))
+    return _own_verdict(default_set({"metadata": metadata, "spec": spec}))
+
+
+@never_raises
+def _own_verdict(body: Body) -> AdmissionResult:
+    return AdmissionResult(tuple(_own_errors(decode.workload(body), creating=False)))
+
+
 def topologies_named(body: Body) -> frozenset[str]:
     """The topologies that the set names. The caller looks up those that are missing in `Facts` before it asks
     for a verdict. Never raises."""
@@ -94,7 +111,8 @@ def topologies_named(body: Body) -> frozenset[str]:
 def lookups(body: Body, facts: Facts) -> tuple[ClusterLookup, ...]:
     """Other cluster objects that the verdict depends on, for the caller to look up. Never raises."""
     try:
-        return scheduler_rules.lookups(decode.workload(body), facts)
+        workload = decode.workload(body)
+        return (*scheduler_rules.lookups(workload, facts), *priority_classes.lookups(workload))
     except (ObjectFormatError, RecursionError):
         return ()
 
@@ -106,12 +124,18 @@ def _result(errors: list[FieldError], warnings: Iterator[str]) -> AdmissionResul
 
 
 def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldError]:
+    yield from _own_errors(workload, creating)
+    yield from priority_classes.errors(workload, facts)
+    yield from scheduler_rules.errors(workload, facts)
+
+
+def _own_errors(workload: Workload, creating: bool) -> Iterator[FieldError]:
+    """Errors that follow from the set alone."""
     yield from _metadata(workload)
     if workload.spec.replicas < 0:
         yield invalid("spec.replicas", workload.spec.replicas, "must be non-negative")
     yield from resource_sharing.errors(workload)
     yield from cliques.errors(workload, creating)
-    yield from scheduler_rules.errors(workload, facts)
     yield from startup_order.errors(workload.template)
     yield from scaling_groups.errors(workload)
     delay = workload.template.termination_delay

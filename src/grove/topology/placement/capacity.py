@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from grove import timing
+from grove.topology.placement.membership import depth
 from grove.topology.placement.model import Domain
 
 
@@ -20,7 +21,7 @@ class Accelerators(NamedTuple):
     """A node."""
 
     path: Domain
-    """The values of all levels; empty where the label is missing."""
+    """The values of all levels; empty from the first missing label on."""
     total: int
     free: int
 
@@ -28,11 +29,14 @@ class Accelerators(NamedTuple):
 def free_slots(
     nodes: Iterable[Accelerators], levels: int, sizes: Iterable[int] = timing.FREE_SLOT_SIZES
 ) -> tuple[Mapping[int, int], ...]:
-    """For each level from broad to narrow: how many jobs of each size fit, each into one domain."""
+    """For each level from broad to narrow: how many jobs of each size fit, each into one domain. Only nodes
+    that belong to the topology count."""
+    listed = list(nodes)
+    deepest = depth([node.path for node in listed])
     by_level: list[dict[Domain, list[Accelerators]]] = [{} for _ in range(levels)]
-    for node in nodes:
-        for level, domains in enumerate(by_level):
-            if node.path[level] and node.total > 0:
+    for node in listed:
+        if deepest and node.path[deepest - 1] and node.total > 0:
+            for level, domains in enumerate(by_level[:deepest]):
                 domains.setdefault(node.path[: level + 1], []).append(node)
     wanted = tuple(sizes)
     return tuple(

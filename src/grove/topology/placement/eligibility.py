@@ -70,8 +70,11 @@ def _selector_mismatch(shape: PodShape, node: Node) -> tuple[Reason, str] | None
             return Reason.SELECTOR, key
     terms = shape.affinity
     if terms is not None and not any(_term_matches(term, node) for term in terms):
-        first = next((each.key for term in terms for each in (*term.expressions, *term.fields)), "")
-        return Reason.SELECTOR, first
+        named = [
+            (each.key, _matches(each, labels.get(each.key))) for term in terms for each in term.expressions
+        ]
+        named += [(each.key, False) for term in terms for each in term.fields]
+        return Reason.SELECTOR, next((key for key, matches in named if not matches), "")
     return None
 
 

@@ -11,7 +11,7 @@ from grove.topology.placement.answers import DomainReport, NoFit, Reason, Shorta
 from grove.topology.placement.candidates import all_gang_domains, excluded_by
 from grove.topology.placement.eligibility import contradiction, rejection
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import Domain, Problem
+from grove.topology.placement.model import CLUSTER, Domain, Problem
 from grove.topology.placement.search.bounds import Bounds
 from grove.topology.placement.units import PlacementUnit, PodClass
 
@@ -25,8 +25,10 @@ def explain(
     if general := _general(gang):
         return NoFit((DomainReport(problem.within, *general),), len(everything), None)
     if not everything:
-        shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(index, gang))
+        shortage = Shortage(Reason.NO_DOMAIN, resource=_missing_label(index, gang))
         return NoFit((DomainReport(problem.within, gang.name, (shortage,)),), 0, None)
+    if missing := _missing_resource(gang):
+        return NoFit((DomainReport(problem.within, *missing),), 1, None)
     domain_explainer = _Explainer(index, bounds)
     closest = sorted(candidates, key=lambda each: (-domain_explainer.tightness(gang, each), each))
     reports = [domain_explainer.report(gang, each) for each in closest[: timing.PLACEMENT_DOMAINS_EXPLAINED]]
@@ -47,6 +49,16 @@ def _general(gang: PlacementUnit) -> tuple[str, tuple[Shortage, ...]] | None:
     return None
 
 
+def _missing_resource(gang: PlacementUnit) -> tuple[str, tuple[Shortage, ...]] | None:
+    """A unit, and a resource of it that no node has."""
+    for unit in gang.walk():
+        for load in unit.loads:
+            if missing := load.pod_class.missing:
+                need = load.count * load.pod_class.shape.requests.get(missing, 1)
+                return unit.name, (Shortage(Reason.INSUFFICIENT, resource=missing, need=need),)
+    return None
+
+
 def _skipped(domain: Domain, gang: PlacementUnit, problem: Problem) -> DomainReport:
     if reason := excluded_by(domain, problem):
         return DomainReport(domain, gang.name, (Shortage(Reason.EXCLUDED, resource=reason),))
@@ -55,6 +67,15 @@ def _skipped(domain: Domain, gang: PlacementUnit, problem: Problem) -> DomainRep
 
 def _level_key(index: ClusterIndex, unit: PlacementUnit) -> str:
     return index.levels[unit.required] if unit.required is not None else unit.unknown_level
+
+
+def _missing_label(index: ClusterIndex, unit: PlacementUnit) -> str:
+    """The label of the widest level for which there is no domain: without it there is none of the required
+    level either."""
+    for level in range((unit.required or 0) + 1):
+        if unit.required is not None and not index.subdomains(CLUSTER, level):
+            return index.levels[level]
+    return _level_key(index, unit)
 
 
 class _Explainer:
@@ -71,7 +92,7 @@ class _Explainer:
         if unit is not gang and not self._bounds.copies(unit, domain) and not unit.satisfied_by(domain):
             return self._report_inside(unit, domain)
         shortages = (*self._classes(unit, domain), *self._sums(unit, domain))
-        if unit is not gang:
+        if unit is not gang and (unit.required is not None or not shortages):
             copies = sum(part.kind == unit.kind for part in gang.walk())
             have, key = self._bounds.copies(unit, domain), _level_key(self._index, unit)
             shortages = (Shortage(Reason.FRAGMENTED, resource=key, have=have, need=copies),)
@@ -95,9 +116,6 @@ class _Explainer:
         """Reasons of the pods of which too few fit."""
         for pod_class, count in unit.totals.items():
             if self._bounds.room(pod_class, domain) >= count:
-                continue
-            if pod_class.missing:
-                yield Shortage(Reason.INSUFFICIENT, resource=pod_class.missing, need=count)
                 continue
             if_empty = self._empty.room(pod_class, domain)
             if if_empty < count:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
+from grove.topology.placement.membership import domain_path
 from grove.topology.placement.model import CLUSTER, FABRIC_POD, Amounts, Domain, Node, NodeUse
 
 Vector = tuple[int, ...]
@@ -29,6 +30,13 @@ class View:
         """Free amounts of all ready nodes of a domain; over-committed nodes count as full."""
         self.busy: dict[Domain, int] = {}
         """How many nodes of a domain are in use; a domain without any is whole."""
+
+    def copy(self) -> View:
+        view = View()
+        view.free, view.busy_nodes = self.free.copy(), self.busy_nodes.copy()
+        view.sums = {domain: sums.copy() for domain, sums in self.sums.items()}
+        view.busy = self.busy.copy()
+        return view
 
     def append(self) -> None:
         self.free.append(())
@@ -66,7 +74,7 @@ class ClusterIndex:
         self.nodes: list[Node | None] = []
         self.ids: dict[str, int] = {}
         self.paths: list[Domain] = []
-        """By node, the values of all levels; empty where the label is missing."""
+        """By node, the values of all levels; empty from the first missing label on."""
         self.domains_of: list[tuple[Domain, ...]] = []
         self.plain: list[bool] = []
         """By node, whether it has no accelerators, so that any pod makes it busy."""
@@ -140,21 +148,37 @@ class ClusterIndex:
         path = self.paths[i]
         return path[: level + 1] if path[level] else None
 
+    def narrower_labels(self, level: int) -> tuple[str, ...]:
+        """The labels of narrower levels that nodes in domains of a level must have to belong to the topology.
+        Empty if all of them do."""
+        counts = [self._count_at(each) for each in range(level, len(self.levels))]
+        carried = [number for number, count in enumerate(counts) if count]
+        if not carried or counts[carried[-1]] == counts[0]:
+            return ()
+        return self.levels[level + 1 : level + 1 + carried[-1]]
+
+    def _count_at(self, level: int) -> int:
+        """How many nodes lie in domains of a level."""
+        return sum(self._inside.get((CLUSTER, level), {}).values())
+
     def view_without(self, priority: int | None, vacated: Collection[str] = ()) -> View:
-        """A view in which pods of lower priorities are gone, and all pods of some nodes."""
-        view = View()
-        for i, node in enumerate(self.nodes):
-            view.append()
-            if node is None:
-                continue
-            use = self._use[i]
+        """A view in which pods of lower priorities are gone, and all pods of some nodes. Where other gangs
+        have reservations, no pod is preempted: until it has left, another nomination there would keep the
+        pods of these gangs out. Only nodes with such pods are counted again."""
+        view = self.actual.copy()
+        names = vacated if priority is None else self.ids
+        for i in (self.ids[name] for name in names if name in self.ids):
+            node, use = self.node(i), self._use[i]
+            gone = node.name in vacated
             kept = [
                 amounts
                 for each, amounts in use.by_priority.items()
-                if (priority is None or each >= priority) and node.name not in vacated
+                if not gone and (priority is None or each >= priority or use.reserved)
             ]
-            self._fill(view, i, node, (*kept, use.reserved))
-            view.count(i, self.domains_of[i], node.ready, 1)
+            if len(kept) < len(use.by_priority):
+                view.count(i, self.domains_of[i], node.ready, -1)
+                self._fill(view, i, node, (*kept, use.reserved))
+                view.count(i, self.domains_of[i], node.ready, 1)
         return view
 
     def free_without_reservations(self, i: int) -> Vector:
@@ -195,7 +219,7 @@ class ClusterIndex:
 
     def _join(self, i: int) -> None:
         node = self.node(i)
-        path = tuple(node.labels.get(key, "") for key in self.levels)
+        path = domain_path(node.labels, self.levels)
         domains = (CLUSTER, *(path[: level + 1] for level, value in enumerate(path) if value))
         self.paths[i], self.domains_of[i], self.plain[i] = path, domains, not _has_extended(node)
         profile = (node.taints, node.ready, node.unschedulable)

@@ -120,7 +120,7 @@ class Problem(Struct, frozen=True):
     former: Domain | None = None
     """Where the gang was before: chosen among equals."""
     preempt_below: int | None = None
-    """Pods of a lower priority than this count as gone."""
+    """Pods of a lower priority than this count as gone, except on nodes with reservations of other gangs."""
     vacated: frozenset[str] = frozenset()
     """Nodes on which all pods count as gone. What is reserved there for other gangs stays reserved."""
     partition: Partition | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -164,7 +164,7 @@ class Compiler:
     def class_of(self, shape: PodShape) -> PodClass:
         found = self._by_object.get(id(shape))
         if found is None:
-            key = _shape_key(shape)
+            key = shape_key(shape)
             found = self._by_shape.get(key)
             if found is None:
                 found = PodClass(len(self.classes), self._in_partition(shape), self.index)
@@ -195,7 +195,8 @@ def _level(index: ClusterIndex, key: str) -> int | None:
     return index.levels.index(key) if key in index.levels else None
 
 
-def _shape_key(shape: PodShape) -> object:
+def shape_key(shape: PodShape) -> Hashable:
+    """Equal for equal shapes."""
     return (
         _items(shape.requests),
         _items(shape.node_selector),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from grove.kube.client.resource import PODS, RESOURCE_QUOTAS
 from grove.kube.client.retry import Backoff
-from tests.cluster.operator.scenarios.api_errors import says
+from tests.cluster.operator.scenarios.api_errors import QUOTA_CONTROLLER_START, says
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import CLIQUES, SETS
 from tests.cluster.operator.support.workloads import clique, workload
 
 NO_RETRY = Backoff(first=3600.0, longest=3600.0)
 """A key that failed is not retried unless a watch event enqueues it."""
-QUOTA_CONTROLLER_START = 600.0
-"""It starts when the informers of all kinds are synced at once. Each kind whose CRD another test deletes
-before that delays it by up to a minute."""
 
 
 async def test_creation_resumes_when_quota_permits(world: World) -> None:

@@ -75,6 +75,25 @@ async def test_namespace_deletion_causes_no_retries(world: World) -> None:
         assert not operator.recorder.warnings()
 
 
+async def test_finalizer_is_removed_with_one_write(world: World) -> None:
+    """The event that the set is gone is late: the reply of the write has to suffice."""
+    async with operating(world) as operator:
+        await world.create(SETS, small())
+        await world.until_ready()
+        await operator.recorder.until_quiet()
+        await world.delete(SETS, "small")
+        cached = operator.manager.caches.sets.get(world.namespace, "small")
+        while cached is None or not cached.metadata.deletion_timestamp:
+            await operator.recorder.next_call()
+            cached = operator.manager.caches.sets.get(world.namespace, "small")
+        operator.faults.pause_watch(SETS.label)
+        await world.until(lambda: empty(world))
+        await operator.recorder.until_quiet()
+        of_set = [call for call in operator.recorder.writes() if call.request.name == "small"]
+        assert [call for call in of_set if call.status == 404] == []
+        operator.faults.resume_watch(SETS.label)
+
+
 async def test_only_the_set_has_a_finalizer(world: World) -> None:
     async with operating(world):
         await world.create(SETS, small())

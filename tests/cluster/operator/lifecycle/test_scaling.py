@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS
 from grove.kube.errors import Invalid
 from tests.cluster.operator.support.harness import World, operating
@@ -37,3 +38,15 @@ async def test_scale_in_deletes_cliques_before_last_pod_is_gone(world: World) ->
         await world.patch(PODS, held.name, {"metadata": {"finalizers": None}})
         await world.until_ready()
         assert len(world.all(PODS)) == 5
+
+
+async def test_large_scale_in_leaves_no_clique_behind_its_pods(world: World) -> None:
+    """The server is asked in the moment in which the last pod is gone."""
+    async with operating(world):
+        await world.create(SETS, workload("wide", clique("worker", 1), replicas=140))
+        await world.until_ready()
+        await world.scale(SETS, "wide", 0)
+        await world.until(lambda: not world.all(PODS), "no pods")
+        for resource in (CLIQUES, GANGS):
+            left = await world.client.list(resource, as_type=Object, namespace=world.namespace)
+            assert [found.metadata.name for found in left.items] == []

@@ -58,11 +58,12 @@ class Storm:
         self._random = random.Random(seed)
         self._numbers = itertools.count()
         self.cache = Cache(PODS, AnyObject, namespace=namespace)
-        self.created = 0
+        self._created: set[str] = set()
+        self._ends = False
 
     async def run(self) -> None:
-        """Until cancelled."""
-        while True:
+        """Until it ends: requests that were sent are waited for."""
+        while not self._ends:
             pods = [pod for pod in self.cache if not pod.terminating]
             bound = [pod for pod in pods if pod.spec.get("nodeName")]
             count = max(0, min(int(self._rate * _STEP), self._limit - len(pods)))
@@ -73,21 +74,22 @@ class Storm:
             await asyncio.sleep(_STEP)
 
     async def _create(self) -> None:
-        body = foreign_pod(
-            f"foreign-{next(self._numbers)}",
-            self._random.choice((1, 2, 4, 8)),
-            self._random.choice(self._priorities),
-        )
+        name = f"foreign-{next(self._numbers)}"
+        body = foreign_pod(name, self._random.choice((1, 2, 4, 8)), self._random.choice(self._priorities))
+        self._created.add(name)
         await self._client.create(PODS, body, namespace=self._namespace, as_type=Object)
-        self.created += 1
 
     async def _delete(self, name: str) -> None:
+        self._created.discard(name)
         with suppress(NotFound):
             await self._client.delete(PODS, name, namespace=self._namespace, grace_seconds=0, as_type=Object)
 
-    async def end(self) -> None:
+    async def end(self, run: asyncio.Task[None]) -> None:
         """Delete all pods."""
-        await asyncio.gather(*(self._delete(pod.name) for pod in self.cache))
+        self._ends = True
+        await asyncio.wait({run})
+        await asyncio.gather(*map(self._delete, tuple(self._created)))
+        run.result()
 
 
 @asynccontextmanager
@@ -103,11 +105,7 @@ async def raging(
     run = asyncio.create_task(storm.run())
     try:
         yield storm
-        if run.done():
-            run.result()
     finally:
-        run.cancel()
-        await asyncio.wait({run})
-        await storm.end()
+        await storm.end(run)
         watch.cancel()
         await asyncio.wait({watch})

@@ -9,11 +9,14 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from grove.kube.client.resource import PODS
+from grove.kube.client.resource import PODS, ROLE_BINDINGS, ROLES, SERVICE_ACCOUNTS, Resource
+from grove.kube.leader.elector import Elector
 from grove.local.cluster.lifecycle import LocalCluster
+from tests import chart
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.operator.support.workloads import small
@@ -35,11 +38,12 @@ async def test_get_and_tree_show_a_ready_set(world: World, cluster: LocalCluster
         await world.create(SETS, small())
         await world.until_ready()
 
-        listed = await grove("get", *here)
-        assert (listed.returncode, listed.stderr) == (0, "")
-        assert [line.split()[:4] for line in listed.stdout.splitlines()] == [
-            ["NAME", "AVAILABLE", "GANGS", "PODS"],
-            ["small", "1/1", "2/2", "5/5"],
+        listed = await grove("get", *here, "--lease", "another")
+        assert (listed.returncode, listed.stderr.count("\n")) == (0, 1)
+        assert listed.stderr.startswith("operator: no Lease another: ")
+        assert [[*line.split()[:5], *line.split()[6:]] for line in listed.stdout.splitlines()] == [
+            ["NAME", "AVAILABLE", "GANGS", "PODS", "TOPOLOGY", "ERRORS"],
+            ["small", "1/1", "2/2", "5/5", "-", "-"],
         ]
         everywhere = await grove("get", "-A", *here[2:])
         assert re.search(rf"^{world.namespace} +small +1/1", everywhere.stdout, re.MULTILINE)
@@ -72,14 +76,53 @@ async def test_get_and_tree_without_sets(world: World, cluster: LocalCluster) ->
     here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig))
     empty = await grove("get", *here)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr == "no PodCliqueSets in this namespace: grove get -A lists those of all namespaces\n"
-    assert json.loads((await grove("get", "-o", "json", *here)).stdout) == {"items": []}
+    words = "no PodCliqueSets in this namespace: grove get -A lists those of all namespaces\n"
+    assert empty.stderr.startswith(words)
+    found = json.loads((await grove("get", "-o", "json", "--lease", "another", *here)).stdout)
+    assert (found["items"], found["operator"]["alive"]) == ([], False)
     missing = await grove("tree", "absent", *here)
     assert (missing.returncode, missing.stdout) == (1, "")
     words = (
         f"grove: no PodCliqueSet absent in namespace {world.namespace}: grove get -A lists all there are\n"
     )
     assert missing.stderr == words
+
+
+async def test_get_says_whether_an_operator_leads(world: World, cluster: LocalCluster) -> None:
+    here = ("-n", world.namespace, "--kubeconfig", str(cluster.kubeconfig), "--lease", "mine")
+    elector = Elector(world.client, world.namespace, "mine", "me")
+    async with elector.lead():
+        alive = json.loads((await grove("get", "-o", "json", *here)).stdout)["operator"]
+        assert (alive["alive"], alive["lease"], alive["holder"]) == (True, f"{world.namespace}/mine", "me")
+        assert alive["renewedSecondsAgo"] < 15
+        shown = (await grove("get", *here)).stderr
+        assert f"operator: me leads, and renewed Lease {world.namespace}/mine " in shown
+    shown = (await grove("get", *here)).stderr
+    assert f"operator: none leads, nothing is reconciled: Lease {world.namespace}/mine was released " in shown
+
+
+async def test_get_by_a_user_who_may_not_list_leases(world: World, cluster: LocalCluster) -> None:
+    """The rest is shown."""
+    rule = {"apiGroups": ["grove.io", "scheduler.grove.io", ""], "resources": ["*"], "verbs": ["list"]}
+    account = {"kind": "ServiceAccount", "name": "viewer", "namespace": world.namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "viewer"}
+    rights = [
+        object_of(SERVICE_ACCOUNTS, world.namespace),
+        object_of(ROLES, world.namespace, rules=[rule]),
+        object_of(ROLE_BINDINGS, world.namespace, subjects=[account], roleRef=role),
+    ]
+    for right in rights:
+        await chart.apply(world.client, right)
+    await chart.until_granted(world.client, f"system:serviceaccount:{world.namespace}:viewer", rights)
+    viewer = await chart.account(world.client, cluster, world.namespace, "viewer")
+    listed = await grove("get", "--kubeconfig", str(viewer.kubeconfig), "-o", "json")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert json.loads(listed.stdout) == {"items": [], "operator": None}
+
+
+def object_of(resource: Resource, namespace: str, **fields: object) -> dict[str, Any]:
+    meta = {"name": "viewer", "namespace": namespace}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **fields}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from tests.cluster.operator.support.workloads import clique, small, workload
 
 LIMITS = Resource("", "v1", "limitranges", "LimitRange")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+QUOTA_CONTROLLER_START = 600.0
+"""It starts when the informers of all kinds are synced at once. Each kind whose CRD another test deletes
+before that delays it by up to a minute."""
 
 
 def last_errors(world: World, resource: Resource, name: str) -> list[str]:
@@ -27,7 +30,9 @@ def says(world: World, resource: Resource, name: str, word: str) -> bool:
 async def quota_below_gang_size(world: World) -> None:
     await world.watch(QUOTAS)
     await world.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}})
-    await world.until(lambda: world.get(QUOTAS, "few").status.get("hard"))
+    await world.until(
+        lambda: world.get(QUOTAS, "few").status.get("hard"), "hard limits", QUOTA_CONTROLLER_START
+    )
     await world.create(SETS, workload("greedy", clique("worker", 4)))
     await world.checkpoint(
         "error reported",

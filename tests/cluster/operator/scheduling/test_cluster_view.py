@@ -37,9 +37,10 @@ from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
 from grove.operator.caches.registry import Caches
 from grove.operator.manager import Manager
-from grove.operator.observers.cluster_view import ClusterView
+from grove.operator.observers.cluster.cluster_view import ClusterView
 from grove.operator.process import run_until_first_ends
 from grove.schedulers.registry import backends
+from grove.topology.placement.needs.devices import resource_of
 from tests.cluster.webhooks.harness import eventually
 from tests.service_accounts import request_token
 
@@ -206,7 +207,7 @@ async def test_devices_that_the_scheduler_allocates_are_used(client: Client, nam
         node = min(found.metadata.name for found in watched.nodes)
         view.require_devices()
         async with devices_of(client, node):
-            resource = f"deviceclass/{DRIVER}"
+            resource = resource_of(DRIVER)
             await watched.until(lambda: view.synced and view.node(node).allocatable.get(resource) == 2)
             request = {"name": "device", "exactly": {"deviceClassName": DRIVER}}
             claim = {"metadata": {"name": "claim"}, "spec": {"devices": {"requests": [request]}}}

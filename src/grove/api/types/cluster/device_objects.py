@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import field
+
 from grove.api.meta import Interned, ObjectMeta
 from grove.api.wire import Wire
 
@@ -12,10 +14,27 @@ class DeviceTaint(Interned, frozen=True):
     effect: str = ""
 
 
-class CountedDevice(Interned, frozen=True):
-    """A device, of which only taints are read."""
+class DeviceAttribute(Interned, frozen=True):
+    """The value of an attribute, in the field of its type."""
 
+    text: str | None = field(default=None, name="string")
+    number: int | None = field(default=None, name="int")
+    flag: bool | None = field(default=None, name="bool")
+
+    @property
+    def value(self) -> str | int | bool | None:
+        """The value; None for types that no selector is understood to compare."""
+        return next((each for each in (self.text, self.number, self.flag) if each is not None), None)
+
+
+class CountedDevice(Interned, frozen=True):
+    """A device, with the attributes by which device classes select."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = field(default_factory=dict)
+    """By `<domain>/<name>`, or by `<name>` in the domain of the driver."""
     taints: tuple[DeviceTaint, ...] = ()
+    allow_multiple_allocations: bool = False
 
 
 class DevicePool(Wire, frozen=True):
@@ -26,7 +45,7 @@ class DevicePool(Wire, frozen=True):
 
 
 class DeviceSliceSpec(Wire, frozen=True):
-    """The devices of a driver on one node."""
+    """The devices of a driver, on one node if it is named."""
 
     driver: str = ""
     node_name: str = ""
@@ -57,6 +76,8 @@ class DeviceClassSpec(Wire, frozen=True):
     """The selectors of a class."""
 
     selectors: tuple[DeviceSelector, ...] = ()
+    extended_resource_name: str = ""
+    """The resource by which pods request its devices without a claim."""
 
 
 class DeviceClass(Wire, frozen=True):
@@ -71,6 +92,7 @@ class AllocatedDevice(Interned, frozen=True):
 
     driver: str = ""
     pool: str = ""
+    device: str = ""
     admin_access: bool = False
 
 
@@ -100,7 +122,8 @@ class AllocatedClaimStatus(Wire, frozen=True):
 
 
 class AllocatedClaim(Wire, frozen=True):
-    """A ResourceClaim, of which only the allocation is read."""
+    """A ResourceClaim, of which only the allocation is read, and whether the scheduler created it for
+    extended resources of a pod."""
 
     metadata: ObjectMeta
     status: AllocatedClaimStatus = AllocatedClaimStatus()

@@ -1,0 +1,33 @@
+"""Views of the topology that a set names. Pure."""
+
+from __future__ import annotations
+
+from grove.api.conditions import ConditionType
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cli.views.claim_view import View
+from grove.topology.constraints import topology_name_of
+
+
+class TopologyView(View, frozen=True):
+    """The topology of a set, the domain that each replica must be in, and why constraints do not apply."""
+
+    name: str
+    required: str = ""
+    problem: str = ""
+
+
+def topology_view(workload: PodCliqueSet) -> TopologyView | None:
+    """The topology of a set; None if it has no constraints."""
+    template = workload.spec.template
+    name, problem = topology_name_of(template), _problem(workload)
+    if not (name or problem):
+        return None
+    constraint = template.topology_constraint
+    return TopologyView(name, constraint.required if constraint is not None else "", problem)
+
+
+def _problem(workload: PodCliqueSet) -> str:
+    for each in workload.status.conditions:
+        if each.type == ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE and each.status != "False":
+            return each.message or each.reason
+    return ""

@@ -1,0 +1,1 @@
+"""Rounds of placement: decisions on all gangs that wait, one after another."""

@@ -1,0 +1,177 @@
+"""The next state of one gang in a round: decided, nominated, released, or unchanged."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove import timing
+from grove.api.naming.well_known import HOSTNAME
+from grove.plan.placement.assignment import Assignment, PodSlot
+from grove.plan.placement.cluster_capacity import ClusterCapacity
+from grove.plan.placement.decision import Circumstances, decide
+from grove.plan.placement.demand import Demand
+from grove.plan.placement.release import Backlog, nominations_observed, remaining
+from grove.plan.placement.rounds.completion import completed
+from grove.plan.placement.rounds.rivals import OutdatedNominations
+from grove.plan.placement.slack import PodsInFlight, pods_in_flight
+from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang
+from grove.topology.placement.refusals import Refusals
+
+
+class Round(Struct, frozen=True, eq=False):
+    """What all decisions of a round share."""
+
+    capacity: ClusterCapacity
+    changes: ClusterChanges
+    now: float
+    in_flight: PodsInFlight
+    outdated: OutdatedNominations
+    refusals: Refusals
+
+
+def begin(capacity: ClusterCapacity, changes: ClusterChanges, now: float) -> Round:
+    """A round, once the capacity has taken over the changes."""
+    in_flight, outdated = pods_in_flight(changes.unbound), OutdatedNominations(changes.gangs)
+    return Round(capacity, changes, now, in_flight, outdated, Refusals())
+
+
+def next_state(current: Round, gang: ObservedGang, others_wait: bool) -> GangState:
+    """The next state of a gang. `others_wait`: whether another gang waits for nodes."""
+    state = gang.state
+    match state.decision:
+        case Assignment(nominated=True, released=False):
+            return _nominated(current, gang, others_wait)
+        case Assignment():
+            return completed(gang, current.now)
+        case _ if asks_again(current, state):
+            return _decided(current, gang, others_wait)
+        case _:
+            return state
+
+
+def asks_again(current: Round, state: GangState) -> bool:
+    """Whether a gang without a place is decided on."""
+    if not state.waits or state.hold is not None:
+        return True
+    return _is_decided_again(state, current.changes, current.now)
+
+
+def _decided(current: Round, gang: ObservedGang, others_wait: bool) -> GangState:
+    state, given, now = gang.state, circumstances(current, gang, others_wait), current.now
+    since = state.since or now
+    found = decide(current.capacity, state.demand, given, current.refusals, minimum_only=True)
+    fits_if_empty = found.fits_if_empty
+    for fallback in state.demand.fallbacks:
+        if isinstance(found.decision, Assignment) or now < since + fallback.after:
+            break
+        demand = state.demand.by(fallback)
+        found = decide(current.capacity, demand, given, current.refusals, minimum_only=True)
+        fits_if_empty = fits_if_empty or found.fits_if_empty
+    if isinstance(found.decision, Assignment):
+        # A gang that is not released may have to wait again: its time to wait goes on.
+        return replace(
+            state, decision=found.decision, since=since if found.decision.gated else 0.0, backlog=None
+        )
+    if is_incomplete(state.demand, current.changes) and now >= since + timing.HALF_BOUND_LIMIT:
+        failed = Assignment(attempt=state.demand.attempt, pins=state.demand.pinned, failed=True)
+        return replace(state, decision=failed, since=0.0, backlog=None)
+    if _is_released_unplaced(state.demand, current.changes, since, now):
+        nodes = {pod.slot: "" for pod in state.demand.unbound}
+        return replace(state, decision=Assignment(nodes=nodes, in_part=True), since=0.0, backlog=None)
+    return replace(
+        state,
+        decision=found.decision,
+        fits_if_empty=fits_if_empty,
+        since=since,
+        decided_at=now,
+        backlog=None,
+        retry_at=now + timing.PLACEMENT_RETRY if found.decision.gave_up else 0.0,
+    )
+
+
+def circumstances(current: Round, gang: ObservedGang, others_wait: bool) -> Circumstances:
+    """What a decision on a gang depends on."""
+    state, now = gang.state, current.now
+    return Circumstances(
+        gang.priority,
+        gang.may_preempt,
+        gang.requests,
+        current.in_flight,
+        others_wait or bool(state.failures),
+        gang.has_quota,
+        {domain: "an earlier attempt failed there" for domain, until in state.failed.items() if until > now},
+        timing.PLACEMENT_WORK * (timing.PLACEMENT_RETRY_WORK if state.retry_at else 1),
+    )
+
+
+def _nominated(current: Round, gang: ObservedGang, others_wait: bool) -> GangState:
+    """A gang whose pods are nominated: released, decided again after a conflict, or unchanged."""
+    state, assignment, now = gang.state, gang.state.decision, current.now
+    assert isinstance(assignment, Assignment)
+    below = gang.priority if assignment.preempts else None
+    if current.capacity.over_committed(state.demand.gang, below):
+        return _decided(current, gang, others_wait)
+    if any(
+        assignment.nodes.get(pod.slot) == pod.predecessor for pod in state.demand.unbound if pod.predecessor
+    ):
+        return replace(state, backlog=None)
+    if not nominations_observed(state.demand, assignment, lambda name: gang.nominations.get(name, "")):
+        return replace(state, backlog=None) if state.backlog is not None else state
+    backlog = state.backlog or Backlog(now, gang.in_flight)
+    expired = now >= backlog.since + timing.NOMINATION_LIMIT
+    waited_for = remaining(backlog, gang.in_flight) and not expired
+    if not waited_for and not current.outdated.in_the_way(gang):
+        # What is undecided after so long was not in flight: the scheduler counts the nominations when it
+        # considers these pods.
+        hosts = _hosts(current.capacity, gang)
+        released = replace(assignment, released=True, hosts=hosts, preempting=bool(hosts))
+        return replace(state, decision=released, since=0.0, backlog=None)
+    return _decided(current, gang, others_wait) if expired else replace(state, backlog=backlog)
+
+
+def _hosts(capacity: ClusterCapacity, gang: ObservedGang) -> dict[PodSlot, str]:
+    """The hostnames of the nodes on which pods must be preempted for a gang that is about to start."""
+    assignment, demand = gang.state.decision, gang.state.demand
+    assert isinstance(assignment, Assignment)
+    if not assignment.preempts or demand.was_scheduled:
+        return {}
+    index, occupied = capacity.index(demand.levels), capacity.occupied(demand.gang)
+    hostnames = {name: index.node(index.ids[name]).labels.get(HOSTNAME, "") for name in occupied}
+    return {slot: host for slot, node in assignment.nodes.items() if (host := hostnames.get(node))}
+
+
+def after_failure(state: GangState, demand: Demand, now: float) -> GangState:
+    """The state of a gang that starts over: the domain of the failed attempt, or the cluster if the gang may
+    use any node, is excluded for a while."""
+    assert isinstance(state.decision, Assignment)
+    first, longest = timing.FAILED_DOMAIN_BACKOFF
+    pause = min(longest, first * 2 ** min(state.failures, timing.FAILED_DOMAIN_DOUBLINGS))
+    failed = {each: until for each, until in state.failed.items() if until > now}
+    failed[state.decision.domain] = now + pause
+    return GangState(demand, failed=failed, failures=state.failures + 1)
+
+
+def is_incomplete(demand: Demand, changes: ClusterChanges) -> bool:
+    """Whether a gang that has never run as a whole has bound pods: it must not stay so, unless it may have
+    been released in part."""
+    never_in_part = demand.constrained or changes.visible_after is None
+    return never_in_part and not demand.was_scheduled and any(pod.node for pod in demand.pods)
+
+
+def _is_decided_again(state: GangState, changes: ClusterChanges, now: float) -> bool:
+    """Whether a gang that waits may find a place: something has become free, or another rule applies now."""
+    if now < state.retry_at:
+        return False
+    times = [state.since + fallback.after for fallback in state.demand.fallbacks]
+    times += state.failed.values()
+    if changes.visible_after is not None:
+        times.append(state.since + changes.visible_after)
+    if is_incomplete(state.demand, changes):
+        times.append(state.since + timing.HALF_BOUND_LIMIT)
+    return changes.freed or bool(state.retry_at) or any(state.decided_at < at <= now for at in times)
+
+
+def _is_released_unplaced(demand: Demand, changes: ClusterChanges, since: float, now: float) -> bool:
+    visible_after = changes.visible_after
+    return visible_after is not None and not demand.constrained and now >= since + visible_after

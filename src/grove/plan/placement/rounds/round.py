@@ -1,0 +1,161 @@
+"""One round of placement: takes over what has changed in the cluster, decides on gangs one after another, and
+releases gangs whose nominations hold.
+
+Gangs are decided on in the order of their priority, and of the age of their PodGangs. A gang that does not
+fit does not block later ones, until nodes are held for it (see `hold`). Gangs that are not released yet give
+way to gangs of a higher priority, and holds also to lost pods of gangs that run. Pods beyond the minimum of
+their cliques come after the minimum of every gang.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from grove import timing
+from grove.plan.placement.assignment import Assignment
+from grove.plan.placement.cluster_capacity import ClusterCapacity
+from grove.plan.placement.decision import decide, reservations
+from grove.plan.placement.release import nominations_observed
+from grove.plan.placement.rounds.completion import completion_limit
+from grove.plan.placement.rounds.hold import grant_holds, keep_hold
+from grove.plan.placement.rounds.next_state import (
+    Round,
+    asks_again,
+    begin,
+    circumstances,
+    is_incomplete,
+    next_state,
+)
+from grove.plan.placement.rounds.renewal import next_renewal, renewed
+from grove.plan.placement.rounds.rivals import Rivals
+from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
+
+
+def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) -> RoundResult:
+    """Decide on all gangs that have no decision or wait, and release those that can be."""
+    freed = capacity.observe(changes.nodes) or bool(changes.gone)
+    for name in changes.gone:
+        capacity.reserve(name, {})
+    changes = replace(changes, freed=freed)
+    for gang in changes.gangs:
+        _reserve(capacity, gang)
+    current, rivals = begin(capacity, changes, now), Rivals(changes.gangs)
+    before = {each.state.demand.gang: each.state for each in changes.gangs}
+    states = dict(before)
+    waiting = {name for name, state in before.items() if state.waits and state.fits_if_empty}
+    order = sorted(changes.gangs, key=lambda each: (-each.priority, *each.state.order))
+    for gang in order:
+        name = gang.state.demand.gang
+        waiting.discard(name)
+        state = _next_after_others_give_way(current, gang, rivals, bool(waiting))
+        state = states[name] = keep_hold(capacity, gang, state, now)
+        rivals.update(gang, state)
+        if state.waits and state.fits_if_empty:
+            waiting.add(name)
+    for gang in order:
+        name = gang.state.demand.gang
+        states[name] = _with_extras(current, gang, states[name], bool(waiting))
+    ended = any(state.hold is not None and states[name].hold is None for name, state in before.items())
+    states |= grant_holds(capacity, changes, states, now, ended=ended)
+    states = {name: renewed(state, changes.scheduler, now) for name, state in states.items()}
+    changed = {name: state for name, state in states.items() if _differs(state, before[name])}
+    times = [*_times(states.values(), changes, now)]
+    if any(_is_nominated_already(gang, changed.get(gang.state.demand.gang)) for gang in order):
+        times.append(now)
+    return RoundResult(changed, min(times, default=None))
+
+
+def _differs(state: GangState, before: GangState) -> bool:
+    return state is not before and state != before
+
+
+def _is_nominated_already(gang: ObservedGang, changed: GangState | None) -> bool:
+    """Whether the pods of a gang have the nominations that were decided just now, from an earlier decision or
+    another process: no event will follow."""
+    if changed is None or changed.backlog is not None:
+        return False
+    decision = changed.decision
+    return (
+        isinstance(decision, Assignment)
+        and decision.gated
+        and nominations_observed(changed.demand, decision, lambda name: gang.nominations.get(name, ""))
+    )
+
+
+def _reserve(capacity: ClusterCapacity, gang: ObservedGang) -> None:
+    """Renew the reservations of a gang: those of bound pods have ended, and the scheduler may have nominated
+    a released pod to another node."""
+    state = gang.state
+    chosen = state.decision if isinstance(state.decision, Assignment) else state.hold
+    if chosen is None:
+        return
+    released = isinstance(chosen, Assignment) and not chosen.gated
+    nominations = gang.nominations if released else {}
+    unbound = {pod.slot: pod.name for pod in state.demand.unbound if pod.name not in gang.bound}
+    nodes = {
+        slot: nominations.get(unbound[slot], node)
+        for slot, node in chosen.nodes.items()
+        if slot in unbound and node
+    }
+    capacity.reserve(state.demand.gang, reservations(state.demand, gang.requests, nodes))
+
+
+def _next_after_others_give_way(
+    current: Round, gang: ObservedGang, rivals: Rivals, others_wait: bool
+) -> GangState:
+    """The next state of a gang. If there is no room for it otherwise, it takes the nodes of gangs that give
+    way to it: they are decided on again. That is better than to preempt pods that run."""
+    decided = isinstance(gang.state.decision, Assignment)
+    if decided or next(rivals.of(gang), None) is None or not asks_again(current, gang.state):
+        return next_state(current, gang, others_wait)
+    state = next_state(current, replace(gang, may_preempt=False), others_wait)
+    if not state.waits:
+        return state
+    with current.capacity.without(rivals.of(gang)):
+        return next_state(current, gang, others_wait)
+
+
+def _with_extras(current: Round, gang: ObservedGang, state: GangState, others_wait: bool) -> GangState:
+    """The state of a gang with nodes for pods beyond the minimum, as many as there is room for. They are
+    decided on together with the minimum, or later once no other pod of the gang waits for its node."""
+    assignment = state.decision
+    if not isinstance(assignment, Assignment) or assignment.failed or assignment.in_part:
+        return state
+    unbound = {pod.slot for pod in state.demand.unbound if pod.name not in gang.bound}
+    missing = unbound - assignment.nodes.keys()
+    is_new = assignment is not gang.state.decision
+    if not missing or (not is_new and len(missing) < len(unbound)):
+        return state
+    demand = state.demand.by_attempt(assignment.attempt)
+    given = circumstances(current, gang, others_wait)
+    found = decide(current.capacity, demand, given, current.refusals).decision
+    if isinstance(found, Assignment) and not missing.isdisjoint(found.nodes):
+        return replace(state, decision=found)
+    nodes = {slot: node for slot, node in assignment.nodes.items() if slot in unbound and node}
+    current.capacity.reserve(demand.gang, reservations(demand, gang.requests, nodes))
+    return state
+
+
+def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> Iterable[float]:
+    for state in states:
+        if state.backlog is not None:
+            yield state.backlog.since + timing.NOMINATION_LIMIT
+        if (limit := completion_limit(state)) is not None:
+            yield max(now, limit)
+        if state.waits and is_incomplete(state.demand, changes):
+            yield max(now, state.since + timing.HALF_BOUND_LIMIT)
+        yield from (until for until in state.failed.values() if state.waits and until > now)
+        if state.waits and state.retry_at:
+            yield max(now, state.retry_at)
+        if state.waits:
+            tried = (state.since + fallback.after for fallback in state.demand.fallbacks)
+            yield from (at for at in tried if at > now)
+        if state.waits and changes.visible_after is not None and not state.demand.constrained:
+            yield max(now, state.since + changes.visible_after)
+        if state.waits and state.fits_if_empty and changes.hold_after < math.inf:
+            yield state.hold.until if state.hold else max(state.since + changes.hold_after, state.hold_from)
+        if changes.scheduler == "" and state.nominations:
+            yield next_renewal(state) or now

@@ -1,0 +1,1 @@
+"""What pods need from nodes: resources, devices and volumes."""

@@ -1,0 +1,108 @@
+"""Released gangs: whole, or deleted whole in time."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from grove import timing
+from grove.plan.placement.assignment import Assignment, PodSlot
+from grove.plan.placement.rounds.completion import completed, completion_limit
+from grove.plan.placement.state import GangState, ObservedGang
+from tests.plan.placement.gangs import demand, gated
+
+NOW = 1000.0
+RELEASED = Assignment(nodes={PodSlot("a", 0): "h0", PodSlot("a", 1): "h1"}, nominated=True, released=True)
+
+
+class Released:
+    """A gang of two pods that was released."""
+
+    def __init__(self, decision: Assignment = RELEASED) -> None:
+        self.state = GangState(demand("a", 2), decision)
+
+    def at(
+        self, seconds: float, *, bound: str = "", stuck: bool = False, victims_leave: bool = False
+    ) -> bool:
+        """Whether it has failed, so many seconds after the first time."""
+        gang = ObservedGang(
+            self.state, bound=frozenset(bound.split()), stuck=stuck, victims_leave=victims_leave
+        )
+        self.state = completed(gang, NOW + seconds)
+        assert isinstance(self.state.decision, Assignment)
+        return self.state.decision.failed
+
+
+def test_half_bound_gang_starts_over_soon() -> None:
+    gang = Released()
+    assert not gang.at(0, bound="a-0", stuck=True)
+    assert completion_limit(gang.state) == NOW + timing.HALF_BOUND_LIMIT
+    assert not gang.at(timing.HALF_BOUND_LIMIT - 0.1, bound="a-0", stuck=True)
+    assert gang.at(timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True)
+    assert completion_limit(gang.state) is None
+
+
+def test_gang_without_bound_pods_has_more_time() -> None:
+    gang = Released()
+    assert not gang.at(0, stuck=True)
+    assert not gang.at(timing.INCOMPLETE_GANG_LIMIT - 0.1, stuck=True)
+    assert gang.at(timing.INCOMPLETE_GANG_LIMIT, stuck=True)
+
+
+def test_gang_pinned_to_hosts_starts_over_soon() -> None:
+    gang = Released(replace(RELEASED, hosts={PodSlot("a", 0): "h0"}))
+    assert not gang.at(0, stuck=True)
+    assert gang.at(timing.HALF_BOUND_LIMIT, stuck=True)
+
+
+def test_other_pods_follow_those_that_preempt() -> None:
+    first, second = PodSlot("a", 0), PodSlot("a", 1)
+    gang = Released(replace(RELEASED, hosts={first: "h0"}, preempting=True))
+    gang.state = replace(gang.state, demand=gated(gang.state.demand))
+
+    def released() -> list[bool]:
+        assert isinstance(gang.state.decision, Assignment)
+        return [gang.state.decision.releases(slot) for slot in (first, second)]
+
+    gang.at(0)
+    assert released() == [True, False]
+    gang.at(1, bound="a-0")
+    assert released() == [True, True]
+
+
+def test_first_bound_pod_starts_the_time() -> None:
+    gang = Released()
+    assert not gang.at(0, stuck=True)
+    assert not gang.at(20, bound="a-0", stuck=True)
+    assert not gang.at(20 + timing.HALF_BOUND_LIMIT - 0.1, bound="a-0", stuck=True)
+    assert gang.at(20 + timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True)
+
+
+def test_time_goes_on_while_one_pod_after_another_is_stuck() -> None:
+    gang = Released()
+    assert not gang.at(0, bound="a-0", stuck=True)
+    assert not gang.at(2, bound="a-0", stuck=False)
+    assert gang.at(timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True)
+
+
+def test_binding_that_goes_on_has_no_limit() -> None:
+    gang = Released()
+    assert not gang.at(0, bound="a-0", stuck=True)
+    assert not gang.at(50, bound="a-0", stuck=False)
+
+
+def test_leaving_victims_are_waited_for() -> None:
+    gang = Released()
+    assert not gang.at(0, bound="a-0", stuck=True)
+    assert not gang.at(50, bound="a-0", stuck=True, victims_leave=True)
+    assert not gang.at(51, bound="a-0", stuck=True)
+    assert gang.at(51 + timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True)
+
+
+@pytest.mark.parametrize("exempt", ["was scheduled", "in part"])
+def test_gang_that_may_be_incomplete_does_not_start_over(exempt: str) -> None:
+    gang = Released(replace(RELEASED, in_part=exempt == "in part"))
+    gang.state = replace(gang.state, demand=replace(demand("a", 2), was_scheduled=exempt == "was scheduled"))
+    gang.state = replace(gang.state, stuck_since=NOW - 500, half_bound=True)
+    assert not gang.at(0, bound="a-0", stuck=True)
+    assert gang.state.stuck_since == 0.0

@@ -1,0 +1,552 @@
+"""Rounds of placement: the order of gangs, plentiful and scarce nodes, nominations and their release."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from grove import timing
+from grove.plan.placement import decision
+from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
+from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
+from grove.plan.placement.demand import Fallback, WantedPod
+from grove.plan.placement.rounds.next_state import after_failure
+from grove.plan.placement.rounds.round import run_round
+from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
+from grove.topology.placement.answers import GaveUp
+from tests.plan.placement.gangs import (
+    BLOCK,
+    GPU,
+    HOST,
+    LEVELS,
+    RACK,
+    asks,
+    changes,
+    demand,
+    gated,
+    racks,
+    used,
+)
+
+NOW = 1000.0
+
+
+def decided(result: RoundResult, gang: str) -> Assignment:
+    found = next(state.decision for name, state in result.changed.items() if name.name == gang)
+    assert isinstance(found, Assignment)
+    return found
+
+
+def waits(result: RoundResult, gang: str) -> str:
+    found = next(state.decision for name, state in result.changed.items() if name.name == gang)
+    assert isinstance(found, Waiting)
+    return found.message
+
+
+def test_gang_with_slack_is_pinned_and_not_nominated() -> None:
+    result = run_round(ClusterCapacity(), changes(racks(2, 4), asks(demand("a", 2, required=RACK))), NOW)
+    found = decided(result, "a-gang")
+    assert not found.nominated
+    assert found.pins == {"a": {BLOCK: "b0", RACK: found.domain[-1]}}
+    assert len(set(found.nodes.values())) == 2
+
+
+def test_gang_without_slack_is_nominated() -> None:
+    result = run_round(ClusterCapacity(), changes(racks(2, 3), asks(demand("a", 2, required=RACK))), NOW)
+    assert decided(result, "a-gang").gated
+
+
+def test_gang_without_constraint_is_not_pinned() -> None:
+    result = run_round(ClusterCapacity(), changes(racks(2, 4), asks(demand("a", 4))), NOW)
+    found = decided(result, "a-gang")
+    assert (found.pins, found.nominated) == ({}, False)
+
+
+def test_pods_in_flight_and_quota_take_the_slack() -> None:
+    wanted, nodes = demand("a", 2, required=RACK), racks(1, 4)
+    foreign = ({GPU: 8, "pods": 1},)
+    assert not decided(run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW), "a-gang").nominated
+    crowded = changes(nodes, asks(wanted), unbound=foreign)
+    assert decided(run_round(ClusterCapacity(), crowded, NOW), "a-gang").nominated
+    limited = changes(nodes, asks(wanted, has_quota=True))
+    assert decided(run_round(ClusterCapacity(), limited, NOW), "a-gang").nominated
+
+
+def test_preferred_level_is_a_preference() -> None:
+    result = run_round(ClusterCapacity(), changes(racks(2, 8), asks(demand("a", 2, preferred=RACK))), NOW)
+    found = decided(result, "a-gang")
+    assert found.pins == {}
+    assert found.near == {"a": {RACK: "r0"}}
+
+
+def test_gang_that_does_not_fit_waits_with_the_reason() -> None:
+    result = run_round(ClusterCapacity(), changes(racks(2, 2), asks(demand("a", 3, required=RACK))), NOW)
+    message = waits(result, "a-gang")
+    assert "even if the cluster were empty" in message
+    assert "rack b0/r0" in message
+
+
+def test_gang_that_does_not_fit_blocks_no_later_one() -> None:
+    large, small = demand("a", 3, required=RACK, created="1"), demand("b", 1, required=RACK, created="2")
+    result = run_round(ClusterCapacity(), changes(racks(1, 2), asks(large), asks(small)), NOW)
+    assert waits(result, "a-gang")
+    assert set(decided(result, "b-gang").nodes) == {PodSlot("b", 0)}
+
+
+def test_priority_precedes_age() -> None:
+    old, urgent = demand("a", 2, created="1"), demand("b", 2, created="2")
+    gangs = (asks(old), asks(urgent, priority=10))
+    result = run_round(ClusterCapacity(), changes(racks(1, 2), *gangs), NOW)
+    assert decided(result, "b-gang")
+    assert waits(result, "a-gang")
+
+
+def test_older_gang_precedes() -> None:
+    gangs = (asks(demand("a", 2, created="2")), asks(demand("b", 2, created="1")))
+    result = run_round(ClusterCapacity(), changes(racks(1, 2), *gangs), NOW)
+    assert decided(result, "b-gang")
+    assert waits(result, "a-gang")
+
+
+def test_second_round_respects_reservations_of_the_first() -> None:
+    capacity = ClusterCapacity()
+    run_round(capacity, changes(racks(1, 2), asks(demand("a", 2))), NOW)
+    assert waits(run_round(capacity, changes({}, asks(demand("b", 1))), NOW), "b-gang")
+    after = replace(changes({}, asks(demand("b", 1))), gone=(demand("a", 2).gang,))
+    assert decided(run_round(capacity, after, NOW), "b-gang")
+
+
+def test_gang_displaces_pods_of_lower_priority() -> None:
+    full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
+    urgent = asks(demand("a", 2, required=RACK), priority=5)
+    found = decided(run_round(ClusterCapacity(), changes(full, urgent), NOW), "a-gang")
+    assert (found.nominated, found.preempts, found.pins["a"][RACK]) == (True, True, "r0")
+    equal = asks(demand("a", 2, required=RACK), priority=0)
+    assert waits(run_round(ClusterCapacity(), changes(full, equal), NOW), "a-gang")
+
+
+def test_recorded_pins_are_kept_while_a_pod_is_released() -> None:
+    nodes, pins = racks(3, 8), {"a": {BLOCK: "b0", RACK: "r2"}}
+    wanted = demand("a", 2, required=RACK, pinned=pins)
+    assert decided(run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW), "a-gang").pins == pins
+
+
+def test_gang_moves_if_its_domain_is_full_and_no_pod_is_there() -> None:
+    nodes = {name: used(each, 8) if name.startswith("r1") else each for name, each in racks(2, 4).items()}
+    wanted = demand("a", 2, required=RACK, pinned={"a": {BLOCK: "b0", RACK: "r1"}})
+    assert (
+        decided(run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW), "a-gang").pins["a"][RACK]
+        == "r0"
+    )
+    released = replace(wanted, pods=(replace(wanted.pods[0], gated=False, name="a-0"), wanted.pods[1]))
+    assert waits(run_round(ClusterCapacity(), changes(nodes, asks(released)), NOW), "a-gang")
+
+
+class Nominated:
+    """A gang of two pods that was nominated, on two of three hosts."""
+
+    def __init__(self) -> None:
+        self.capacity = ClusterCapacity()
+        first = run_round(self.capacity, changes(racks(1, 3), asks(demand("a", 2, required=RACK))), NOW)
+        (self.state,) = first.changed.values()
+        self.state = replace(self.state, demand=gated(self.state.demand))
+        decision = self.state.decision
+        assert isinstance(decision, Assignment)
+        self.nominations = {f"a-{slot.number}": node for slot, node in decision.nodes.items()}
+
+    def round(
+        self, nominations: dict[str, str] | None = None, in_flight: str = "", now: float = NOW, **more: object
+    ) -> GangState:
+        shown = self.nominations if nominations is None else nominations
+        gang = ObservedGang(self.state, nominations=shown, in_flight=frozenset(in_flight.split()))
+        round_changes = ClusterChanges({}, (gang,), **more)  # type: ignore[arg-type]
+        self.state = run_round(self.capacity, round_changes, now).changed.get(
+            self.state.demand.gang, self.state
+        )
+        return self.state
+
+    @property
+    def released(self) -> bool:
+        decision = self.state.decision
+        return isinstance(decision, Assignment) and decision.released
+
+
+def test_release_waits_for_all_nominations() -> None:
+    gang = Nominated()
+    gang.round({"a-0": gang.nominations["a-0"]})
+    assert not gang.released
+    gang.round()
+    assert gang.released
+
+
+def test_release_waits_for_pods_in_flight() -> None:
+    gang = Nominated()
+    gang.round(in_flight="x y")
+    assert not gang.released
+    gang.round(in_flight="y z")
+    assert not gang.released
+    gang.round(in_flight="z")
+    assert gang.released, "z was created after the nominations"
+
+
+def test_backlog_is_waited_for_with_a_limit() -> None:
+    """What is undecided after so long is not being bound: the scheduler will count the nominations."""
+    gang = Nominated()
+    gang.round(in_flight="x")
+    assert gang.state.backlog is not None
+    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT - 1)
+    assert not gang.released
+    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT)
+    assert gang.released
+
+
+def test_conflict_before_release_is_decided_again() -> None:
+    gang = Nominated()
+    before = dict(gang.nominations)
+    taken = next(iter(before.values()))
+    nodes = {taken: used(racks(1, 3)[taken], 8)}
+    observed = ObservedGang(gang.state, nominations=before)
+    result = run_round(gang.capacity, changes(nodes, observed), NOW)
+    found = decided(result, "a-gang")
+    assert taken not in found.nodes.values()
+    assert found.gated
+
+
+def test_unplaced_gang_becomes_visible_to_autoscalers() -> None:
+    nodes = racks(1, 1)
+    result = run_round(ClusterCapacity(), changes(nodes, asks(demand("a", 2)), visible_after=30.0), NOW)
+    (state,) = result.changed.values()
+    assert state.waits
+    assert result.next_at == NOW + 30
+    later = replace(changes(nodes, ObservedGang(state)), visible_after=30.0)
+    found = decided(run_round(ClusterCapacity(), later, NOW + 30), "a-gang")
+    assert (found.gated, found.in_part, found.pins, set(found.nodes.values())) == (False, True, {}, {""})
+
+
+def test_gang_released_in_part_does_not_start_over() -> None:
+    state = GangState(demand("a", 2), Assignment(nodes={PodSlot("a", 0): ""}, in_part=True), stuck_since=NOW)
+    later = changes(racks(1, 1), ObservedGang(state, stuck=True))
+    result = run_round(ClusterCapacity(), later, NOW + timing.INCOMPLETE_GANG_LIMIT)
+    assert not decided(result, "a-gang").failed
+    placed = replace(state, decision=Assignment(nodes={PodSlot("a", 0): "r0-h0"}))
+    later = changes(racks(1, 1), ObservedGang(placed, stuck=True))
+    assert decided(run_round(ClusterCapacity(), later, NOW + timing.INCOMPLETE_GANG_LIMIT), "a-gang").failed
+
+
+def test_constrained_gang_is_never_released_in_part() -> None:
+    nodes = racks(1, 1)
+    wanted = demand("a", 2, required=RACK)
+    state = GangState(wanted, Waiting("full"), since=NOW)
+    later = changes(nodes, ObservedGang(state), visible_after=30.0)
+    assert waits(run_round(ClusterCapacity(), later, NOW + 1000), "a-gang")
+
+
+def test_host_is_pinned_where_it_is_required() -> None:
+    result = run_round(ClusterCapacity(), changes(racks(2, 4), asks(demand("a", 2, 4, required=HOST))), NOW)
+    found = decided(result, "a-gang")
+    (host,) = set(found.nodes.values())
+    assert found.pins["a"][HOST] == host
+
+
+def test_extra_pods_without_room_have_no_node() -> None:
+    result = run_round(
+        ClusterCapacity(), changes(racks(1, 2), asks(demand("a", 3, minimum=1, required=RACK))), NOW
+    )
+    assert set(decided(result, "a-gang").nodes) == {PodSlot("a", 0), PodSlot("a", 1)}
+
+
+def test_fallback_is_tried_after_its_time() -> None:
+    nodes = racks(2, 2)
+    wanted = demand("a", 3, required=RACK)
+    block = Fallback(1, 60.0, demand("a", 3, required=BLOCK).unit, LEVELS)
+    wanted = replace(wanted, fallbacks=(block,))
+    first = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW)
+    (state,) = first.changed.values()
+    assert state.waits
+    assert first.next_at == NOW + 60
+    early = run_round(ClusterCapacity(), changes(nodes, ObservedGang(state)), NOW + 59)
+    assert all(each.waits for each in early.changed.values())
+    found = decided(run_round(ClusterCapacity(), changes(nodes, ObservedGang(state)), NOW + 60), "a-gang")
+    assert (found.attempt, found.pins["a"]) == (1, {BLOCK: "b0"})
+
+
+def test_gang_that_cannot_be_completed_fails_and_starts_over() -> None:
+    nodes = racks(2, 4)
+    first = run_round(ClusterCapacity(), changes(nodes, asks(demand("a", 2, required=RACK))), NOW)
+    (state,) = first.changed.values()
+    stuck = ObservedGang(state, stuck=True)
+    (state,) = run_round(ClusterCapacity(), changes(nodes, stuck), NOW).changed.values()
+    stuck = ObservedGang(state, stuck=True)
+    assert not run_round(ClusterCapacity(), changes(nodes, stuck), NOW + 1).changed
+    result = run_round(ClusterCapacity(), changes(nodes, stuck), NOW + timing.INCOMPLETE_GANG_LIMIT)
+    found = decided(result, "a-gang")
+    assert found.failed
+    (state,) = result.changed.values()
+    again = after_failure(state, state.demand, NOW)
+    other = decided(run_round(ClusterCapacity(), changes(nodes, ObservedGang(again)), NOW), "a-gang")
+    assert other.domain != found.domain
+    assert other.nominated, "more carefully this time"
+
+
+def test_gang_that_was_scheduled_does_not_start_over() -> None:
+    nodes, wanted = racks(1, 4), replace(demand("a", 2), was_scheduled=True)
+    (state,) = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW).changed.values()
+    stuck = ObservedGang(replace(state, stuck_since=NOW - 500), stuck=True)
+    result = run_round(ClusterCapacity(), changes(nodes, stuck), NOW)
+    assert not decided(result, "a-gang").failed
+
+
+def test_lost_pod_of_a_gang_that_breaks_its_level_is_replaced() -> None:
+    bound = {
+        0: WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False),
+        1: WantedPod(PodSlot("a", 1), "a-1", "r1-h0", gated=False),
+    }
+    wanted = demand("a", 3, required=RACK, existing=bound)
+    found = decided(run_round(ClusterCapacity(), changes(racks(2, 4), asks(wanted)), NOW), "a-gang")
+    assert (set(found.nodes), found.pins) == ({PodSlot("a", 2)}, {})
+
+
+def test_successor_has_node_of_predecessor_if_nodes_are_scarce() -> None:
+    full = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    pods = {
+        0: WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False),
+        1: WantedPod(PodSlot("a", 1), predecessor="r0-h1"),
+    }
+    capacity = ClusterCapacity()
+    wanted = demand("a", 2, required=RACK, existing=pods)
+    result = run_round(capacity, changes(full, asks(wanted)), NOW)
+    found = decided(result, "a-gang")
+    assert (found.nodes, found.gated) == ({PodSlot("a", 1): "r0-h1"}, True)
+    (state,) = result.changed.values()
+    named = tuple(replace(pod, name=f"a-{pod.slot.number}") for pod in wanted.pods)
+    state = replace(state, demand=replace(wanted, pods=named))
+    shown = {"a-1": "r0-h1"}
+    assert not run_round(capacity, changes(full, ObservedGang(state, nominations=shown)), NOW).changed
+    gone = tuple(replace(pod, predecessor="") for pod in named)
+    state = replace(state, demand=replace(wanted, pods=gone))
+    free = {"r0-h1": racks(1, 2)["r0-h1"]}
+    result = run_round(capacity, changes(free, ObservedGang(state, nominations=shown)), NOW)
+    assert decided(result, "a-gang").released
+
+
+def test_domain_with_room_for_declared_gangs_is_preferred() -> None:
+    nodes = {name: used(each, 8) if name == "r0-h0" else each for name, each in racks(2, 3).items()}
+    wanted = demand("a", 2, required=RACK)
+    alone = decided(run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW), "a-gang")
+    assert alone.domain == ("b0", "r0"), "the tightest"
+    later = replace(wanted, further=(demand("b", 1).unit,))
+    found = decided(run_round(ClusterCapacity(), changes(nodes, asks(later)), NOW), "a-gang")
+    assert found.domain == ("b0", "r1")
+
+
+def test_minimum_of_each_gang_comes_before_extra_pods() -> None:
+    older = demand("a", 4, minimum=2, created="2026-01-01T00:00:00Z")
+    younger = demand("b", 4, minimum=2, created="2026-01-02T00:00:00Z")
+    result = run_round(ClusterCapacity(), changes(racks(1, 5), asks(older), asks(younger)), NOW)
+    assert [len(decided(result, name).nodes) for name in ("a-gang", "b-gang")] == [3, 2]
+
+
+def test_extra_pods_get_nodes_once_the_minimum_is_bound() -> None:
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    waiting = WantedPod(PodSlot("a", 1), "a-1")
+    wanted = demand("a", 2, minimum=1, existing={0: bound, 1: waiting})
+    gang = ObservedGang(GangState(wanted, Assignment(nodes={})))
+    capacity, full = ClusterCapacity(), {name: used(each, 8) for name, each in racks(1, 2).items()}
+    assert run_round(capacity, changes(full, gang), NOW).changed == {}
+    result = run_round(capacity, changes({"r0-h1": racks(1, 2)["r0-h1"]}, gang), NOW)
+    assert decided(result, "a-gang").nodes == {PodSlot("a", 1): "r0-h1"}
+
+
+def test_release_waits_for_outdated_nominations_of_others() -> None:
+    """Another gang was nominated to the same node before, and waits now."""
+    gang = Nominated()
+    node = gang.nominations["a-0"]
+    other = ObservedGang(
+        GangState(gated(demand("b", 3)), Waiting("full"), since=NOW), nominations={"b-0": node}
+    )
+
+    def released(nominations: dict[str, str]) -> bool:
+        seen = ObservedGang(gang.state, nominations=gang.nominations)
+        result = run_round(
+            gang.capacity, changes({}, seen, replace(other, nominations=nominations)), NOW
+        ).changed
+        found = result.get(gang.state.demand.gang, gang.state).decision
+        return isinstance(found, Assignment) and found.released
+
+    assert not released({"b-0": node})
+    assert released({})
+
+
+def test_existing_nominations_lead_to_another_round() -> None:
+    """Another process has nominated the pods to the same nodes: no event follows."""
+    gang = Nominated()
+    again = ObservedGang(GangState(gang.state.demand), nominations=gang.nominations)
+    result = run_round(ClusterCapacity(), changes(racks(1, 3), again), NOW)
+    assert (decided(result, "a-gang").gated, result.next_at) == (True, NOW)
+    other = replace(again, nominations={})
+    assert run_round(ClusterCapacity(), changes(racks(1, 3), other), NOW).next_at is None
+
+
+def test_reservation_follows_nomination_by_the_scheduler() -> None:
+    gang = Nominated()
+    released = replace(gang.state, decision=replace(gang.state.decision, released=True))
+    (free,) = set(racks(1, 3)) - set(gang.nominations.values())
+    moved = ObservedGang(released, nominations={**gang.nominations, "a-0": free})
+    result = run_round(gang.capacity, changes({}, moved, asks(demand("b", 1))), NOW)
+    assert set(decided(result, "b-gang").nodes.values()) == {gang.nominations["a-0"]}
+
+
+def test_preempting_gang_counts_only_pods_that_stay() -> None:
+    """Its nodes are over-committed by pods of a lower priority until the scheduler has preempted them."""
+    full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
+    capacity = ClusterCapacity()
+    first = run_round(capacity, changes(full, asks(demand("a", 2), priority=5)), NOW)
+    (state,) = first.changed.values()
+    state = replace(state, demand=gated(state.demand))
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    seen = ObservedGang(state, nominations=shown, priority=5)
+    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
+    assert found.released
+    assert found.hosts == found.nodes, "pods are preempted there, and not on other nodes"
+
+
+def test_only_occupied_nodes_are_pinned() -> None:
+    """A pod whose node is free may go elsewhere if it is taken."""
+    nodes = racks(1, 2)
+    nodes["r0-h0"] = used(nodes["r0-h0"], 8, priority=0)
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(nodes, asks(demand("a", 2), priority=5)), NOW).changed.values()
+    state = replace(state, demand=gated(state.demand))
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    found = decided(
+        run_round(capacity, changes({}, ObservedGang(state, nominations=shown, priority=5)), NOW), "a-gang"
+    )
+    assert (set(found.hosts.values()), found.preempting) == ({"r0-h0"}, True)
+
+
+def test_replacement_in_a_running_gang_is_not_pinned_to_a_host() -> None:
+    full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
+    wanted = replace(gated(demand("a", 1)), was_scheduled=True)
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(full, asks(wanted, priority=5)), NOW).changed.values()
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    seen = ObservedGang(state, nominations=shown, priority=5)
+    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
+    assert (found.released, found.hosts) == (True, {})
+
+
+def test_cordoned_node_is_replaced_before_the_release() -> None:
+    gang = Nominated()
+    taken = next(iter(gang.nominations.values()))
+    known = racks(1, 3)[taken].node
+    assert known is not None
+    nodes = {taken: ObservedNode(replace(known, unschedulable=True))}
+    result = run_round(
+        gang.capacity, changes(nodes, ObservedGang(gang.state, nominations=gang.nominations)), NOW
+    )
+    assert taken not in decided(result, "a-gang").nodes.values()
+
+
+def test_search_that_was_stopped_is_repeated_with_more_work(monkeypatch) -> None:
+    limits: list[int] = []
+
+    def give_up(_index: object, _problem: object, work: int = 0) -> GaveUp:
+        limits.append(work)
+        return GaveUp(work)
+
+    monkeypatch.setattr(decision, "solve", give_up)
+    first = run_round(ClusterCapacity(), changes(racks(1, 2), asks(demand("a", 2))), NOW)
+    (state,) = first.changed.values()
+    assert (state.waits, first.next_at) == (True, NOW + timing.PLACEMENT_RETRY)
+    again = changes({}, ObservedGang(state))
+    assert not run_round(ClusterCapacity(), again, NOW + 1).changed
+    run_round(ClusterCapacity(), again, NOW + timing.PLACEMENT_RETRY)
+    assert limits == [timing.PLACEMENT_WORK, timing.PLACEMENT_WORK * timing.PLACEMENT_RETRY_WORK]
+
+
+def test_gang_that_was_scaled_in_is_released() -> None:
+    gang = Nominated()
+    gang.state = replace(gang.state, demand=replace(gang.state.demand, pods=gang.state.demand.pods[:1]))
+    gang.round()
+    assert gang.released
+
+
+def test_bound_pod_on_a_deleted_node_stops_no_round() -> None:
+    lost = WantedPod(PodSlot("a", 0), "a-0", "deleted", gated=False)
+    wanted = demand("a", 2, preferred=RACK, existing={0: lost})
+    result = run_round(ClusterCapacity(), changes(racks(1, 2), asks(wanted)), NOW)
+    assert set(decided(result, "a-gang").nodes) == {PodSlot("a", 1)}
+
+
+def test_successor_is_not_placed_on_an_unusable_node() -> None:
+    nodes = racks(1, 3)
+    known = nodes["r0-h1"].node
+    assert known is not None
+    nodes["r0-h0"] = used(nodes["r0-h0"], 8)
+    nodes["r0-h1"] = ObservedNode(replace(known, ready=False), {0: {GPU: 8, "pods": 1}})
+    pods = {
+        0: WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False),
+        1: WantedPod(PodSlot("a", 1), predecessor="r0-h1"),
+    }
+    wanted = demand("a", 2, required=RACK, existing=pods)
+    result = run_round(ClusterCapacity(), changes(nodes, asks(wanted, has_quota=True)), NOW)
+    assert decided(result, "a-gang").nodes == {PodSlot("a", 1): "r0-h2"}
+
+
+def test_incomplete_gang_without_a_place_starts_over() -> None:
+    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    wanted = demand("a", 2, required=RACK, existing={0: bound}, pinned={"a": {BLOCK: "b0", RACK: "r0"}})
+    first = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW)
+    (state,) = first.changed.values()
+    assert (state.waits, first.next_at) == (True, NOW + timing.HALF_BOUND_LIMIT)
+    capacity = ClusterCapacity()
+    capacity.observe(nodes)
+    later = NOW + timing.HALF_BOUND_LIMIT
+    assert decided(run_round(capacity, changes({}, ObservedGang(state)), later), "a-gang").failed
+
+
+@pytest.mark.parametrize(("visible_after", "failed"), [(None, True), (60.0, False)])
+def test_incomplete_gang_may_have_been_released_in_part(visible_after: float | None, failed: bool) -> None:
+    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    capacity, wanted = ClusterCapacity(), asks(demand("a", 2, existing={0: bound}))
+    first = run_round(capacity, changes(nodes, wanted, visible_after=visible_after), NOW)
+    (state,) = first.changed.values()
+    later = changes({}, ObservedGang(state), visible_after=visible_after)
+    changed = run_round(capacity, later, NOW + timing.HALF_BOUND_LIMIT).changed
+    decisions = [each.decision for each in changed.values()]
+    assert [each for each in decisions if isinstance(each, Assignment) and each.failed] == decisions
+    assert bool(decisions) == failed
+
+
+def test_gang_that_may_use_any_node_pauses_after_a_failure() -> None:
+    failed = GangState(demand("a", 2), Assignment(failed=True))
+    again = after_failure(failed, failed.demand, NOW)
+    capacity = ClusterCapacity()
+    first = run_round(capacity, changes(racks(1, 4), ObservedGang(again)), NOW)
+    assert "an earlier attempt failed there" in waits(first, "a-gang")
+    pause, _ = timing.FAILED_DOMAIN_BACKOFF
+    assert first.next_at == NOW + pause
+    (state,) = first.changed.values()
+    assert decided(run_round(capacity, changes({}, ObservedGang(state)), NOW + pause), "a-gang").nodes
+
+
+def test_waiting_gang_is_not_searched_for_if_nothing_is_free(monkeypatch) -> None:
+    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(nodes, asks(demand("a", 2))), NOW).changed.values()
+    monkeypatch.setattr(decision, "solve", lambda *_: pytest.fail("a search"))
+    assert not run_round(capacity, changes({}, ObservedGang(state)), NOW + 1).changed
+    busier = {"r0-h0": used(racks(1, 2)["r0-h0"], 9)}
+    assert not run_round(capacity, changes(busier, ObservedGang(state)), NOW + 2).changed
+    monkeypatch.undo()
+    assert decided(run_round(capacity, changes(racks(1, 2), ObservedGang(state)), NOW + 3), "a-gang")
+
+
+def test_many_failures_are_no_error() -> None:
+    state = GangState(demand("a", 1), Assignment(domain=("b0",), failed=True), failures=5000)
+    assert after_failure(state, state.demand, NOW).failed == {("b0",): NOW + timing.FAILED_DOMAIN_BACKOFF[1]}
