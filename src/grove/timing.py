@@ -156,6 +156,9 @@ TOKEN_CLEANUP = 20.0  # Kubernetes deletes the token Secret of a deleted Service
 INIT_BACKOFF = (0.1, 5.0)  # after a watch that failed: pods start as soon as their dependencies are ready
 INIT_TOKEN_BACKOFF = (0.05, 1.0)  # between two checks for the token that the kubelet mounts
 
+# Order of pods
+LARGER_PODS_WAITED_FOR = 64  # of a gang, before smaller ones are written: as many as are in flight at once
+
 # Scale-in
 SCALE_IN_POD_WAIT = 10.0  # that terminating pods delay other deletes: some have a grace period of an hour
 

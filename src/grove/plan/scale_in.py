@@ -1,16 +1,16 @@
 """Plans scale-in: deletes set replicas above spec.replicas, and cliques, groups and gangs that are not in the
 layout.
 
-    counts confirmed -> gangs rewritten or deleted -> pods but one -> cliques, groups -> the last pod
+    counts confirmed -> gangs rewritten or deleted -> pods but the last -> cliques, groups -> the last pods
                      -> claims, the Service deleted
 
 A count is confirmed on the object that it was read from before anything is deleted because of it: an operator
 that acts on a stale count fails there. Pods are deleted after no gang names them, as everywhere.
 
 A client that counts cliques, groups or gangs when the last pod is gone must not find more than there are
-replicas. So one pod of a deleted replica is deleted after its cliques and groups. All other objects follow
-when the pods of all of these replicas are gone: pods hold GPUs, and until then every request would slow down
-their termination.
+replicas. So the last pod of a clique is deleted after the clique, and one pod of a group after the group. All
+other objects follow when the pods of all of these replicas are gone: pods hold GPUs, and until then every
+request would slow down their termination.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _pods_to_delete(found: Snapshot, owned: Snapshot) -> list[Pod]:
 
 
 def _delete_pods_and_owners(snapshot: Snapshot, pods: Sequence[Pod], writes: WriteCollector) -> None:
-    """Deletes gangs and pods, and autoscalers, cliques and groups before the last pod. One event names the
+    """Deletes gangs and pods, and autoscalers, cliques and groups before the last pods. One event names the
     base gangs of all deleted replicas: an event for each pod would be an API call for each pod, while other
     workloads wait for the GPUs."""
     owners = _has_deletable_owners(snapshot)
@@ -86,28 +86,48 @@ def _delete_pods_and_owners(snapshot: Snapshot, pods: Sequence[Pod], writes: Wri
     if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
         writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
     references = {clique.metadata.uid: reference(clique) for clique in snapshot.cliques.values()}
+    by_owner: dict[str, list[Pod]] = {}
+    for pod in pods:
+        by_owner.setdefault(pod_state.controller_uid(pod.metadata), []).append(pod)
+    last = {uid: by_owner[uid].pop() for uid in references if owners and uid in by_owner}
+    deletes = {
+        uid: tuple(writes.add(delete_pod(pod, after, references.get(uid))) for pod in own)
+        for uid, own in by_owner.items()
+    }
+    before_last = _delete_owners(snapshot, deletes, after, writes) if owners else {}
+    for uid, pod in last.items():
+        writes.add(delete_pod(pod, (*after, before_last[uid]), references[uid]))
 
-    def delete_each(chosen: Sequence[Pod], after: tuple[str, ...]) -> tuple[str, ...]:
-        owner = pod_state.controller_uid
-        deletions = (delete_pod(pod, after, references.get(owner(pod.metadata))) for pod in chosen)
-        return tuple(map(writes.add, deletions))
 
-    others = delete_each(pods[:-1], after)
-    delete_each(pods[-1:], (*after, *_delete_owners(snapshot, others or after, writes)) if owners else after)
-
-
-def _delete_owners(snapshot: Snapshot, after: tuple[str, ...], writes: WriteCollector) -> tuple[str, ...]:
-    """Deletes autoscalers, cliques and groups. Autoscalers first: without their scale target they report
-    errors."""
-    autoscalers = (delete_autoscaler(found, after) for found in snapshot.autoscalers.values())
-    after = tuple(map(writes.add, autoscalers)) or after
-    cliques = tuple(writes.add(delete(clique, after)) for clique in snapshot.cliques.values())
-    groups = tuple(writes.add(delete(group, cliques or after)) for group in snapshot.groups.values())
-    return (*cliques, *groups)
+def _delete_owners(
+    snapshot: Snapshot, pods: Mapping[str, tuple[str, ...]], after: tuple[str, ...], writes: WriteCollector
+) -> dict[str, str]:
+    """Deletes autoscalers, cliques after their `pods`, and groups. Autoscalers first: without their scale
+    target they report errors. Returns, by the UID of a clique, the delete that its last pod comes after: that
+    of the clique, or for one clique of a group that of the group."""
+    autoscalers = tuple(
+        writes.add(delete_autoscaler(found, after)) for found in snapshot.autoscalers.values()
+    )
+    cliques = {
+        uid: writes.add(delete(clique, (*(pods.get(uid) or after), *autoscalers)))
+        for clique in snapshot.cliques.values()
+        for uid in (clique.metadata.uid,)
+    }
+    before_last = dict(cliques)
+    for name, group in snapshot.groups.items():
+        members = [
+            clique.metadata.uid
+            for clique in snapshot.cliques.values()
+            if clique.metadata.labels.get(labels.GROUP) == name
+        ]
+        prior = tuple(cliques[uid] for uid in members) or (*after, *autoscalers)
+        deletion = writes.add(delete(group, prior))
+        before_last |= dict.fromkeys(members[-1:], deletion)
+    return before_last
 
 
 def _has_deletable_owners(snapshot: Snapshot) -> bool:
-    """Whether cliques or groups can be deleted before the last pod. If the replica has claims they stay:
+    """Whether cliques or groups can be deleted before the last pods. If the replica has claims they stay:
     the claims are found by them."""
     return bool(snapshot.cliques or snapshot.groups) and not any(claims_of_replica(snapshot.shared))
 

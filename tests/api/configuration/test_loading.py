@@ -233,6 +233,12 @@ def test_other_unknown_keys_are_found_at_every_depth():
     assert list(loading.unknown_keys(None)) == []
 
 
+@pytest.mark.parametrize("name", [["a"], {"x": 1}, None, 1])
+def test_profile_with_a_wrong_name_is_searched_without_error(name):
+    document = {"scheduler": {"profiles": [{"name": name, "config": {"a": 1}}]}}
+    assert list(loading.unknown_keys(document, {"volcano"})) == []
+
+
 def test_profiles_are_usable_in_a_wrong_document():
     profiles = [{"name": 1}, {"name": "a", "config": 1}, {"name": ""}, "x", {"name": "b", "config": {"c": 2}}]
     assert list(loading.usable_profiles({"scheduler": {"profiles": profiles}})) == [

@@ -153,6 +153,9 @@ def test_interrupted_demo_keeps_existing_cluster(state: StateDir) -> None:
     assert operator_of(state) is None
     left = run("kubectl", "--state-dir", str(state.root), "get", KINDS, "-A", "-o", "name")
     assert left == ""
+    webhooks = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    left = run("kubectl", "--state-dir", str(state.root), "get", webhooks, "-o", "name")
+    assert left == "", "without the operator they refuse every write"
 
 
 def test_exited_operator_is_reported(state: StateDir) -> None:

@@ -17,6 +17,11 @@ def status(updated: int, version: str) -> Status:
     return Status(TARGET, {"metadata": {"resourceVersion": version}, "status": {"updatedReplicas": updated}})
 
 
+def started(at: str) -> Status:
+    """Another writer removes the decision again and again."""
+    return Status(TARGET, {"status": {"updateProgress": {"updateStartedAt": at}}})
+
+
 def patch(finalizers: list[str], version: str) -> Patch:
     return Patch(TARGET, {"metadata": {"resourceVersion": version, "finalizers": finalizers}})
 
@@ -26,6 +31,7 @@ def patch(finalizers: list[str], version: str) -> Patch:
     [
         (status(1, "5"), status(1, "6"), True),
         (status(1, "5"), status(2, "6"), False),
+        (started("2026-11-17T10:00:00Z"), started("2026-11-17T10:00:07Z"), True),
         (patch(["a"], "5"), patch(["a"], "6"), True),
         (patch(["a"], "5"), patch([], "6"), False),
         (Create(TARGET, {"spec": 1}), Create(TARGET, {"spec": 2}), True),

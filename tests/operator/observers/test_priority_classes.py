@@ -58,14 +58,15 @@ def test_class_is_not_missing_if_classes_cannot_be_listed() -> None:
     assert lookup.of(named("high")) == UNKNOWN
 
 
-def test_names_that_no_set_has_are_forgotten() -> None:
+def test_name_that_no_set_has_any_more_is_forgotten() -> None:
+    """The next set that names it may be created together with the class."""
     caches, clock = Caches(), Clock()
     caches.priority_classes.replace([], "1")
-    caches.sets.replace([named("kept", "a")], "1")
     lookup = PriorityClassLookup(caches, clock)
+    caches.sets.replace([named("kept", "a"), named("gone", "b")], "1")
     for name in ("kept", "gone"):
         lookup.of(named(name))
     clock.now += timing.PRIORITY_CLASS_DELAY
-    lookup.of(named("other"))
+    caches.sets.replace([named("kept", "a")], "2")
     assert lookup.of(named("kept")) == MISSING
     assert lookup.of(named("gone")).due == clock.now + timing.PRIORITY_CLASS_DELAY

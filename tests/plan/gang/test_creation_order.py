@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from grove import timing
 from grove.api.intents import Create, Patch
 from grove.plan.desired.expand import expand
 from grove.plan.gang.creation_order import by_size
@@ -77,6 +78,26 @@ def test_smaller_pods_are_created_after_larger_ones(scheduler: SchedulerBackend)
     assert leader.id in worker.after
     assert worker.id in router.after
     assert not {worker.id, router.id} & set(leader.after)
+
+
+def test_pod_beyond_the_minimum_delays_no_smaller_one() -> None:
+    """A quota may refuse it for ever."""
+    leader = sized("leader", **{GPU: "8"})
+    leader["spec"] |= {"replicas": 3, "minAvailable": 1}
+    creates = _pod_creates(Simulator(a_mixed_set(leader, sized("worker", **{GPU: "1"}))))
+    first, *surplus = (each for each in creates if _clique(each.body) == "wl-0-leader")
+    (worker,) = (each for each in creates if _clique(each.body) == "wl-0-worker")
+    assert first.id in worker.after
+    assert not {each.id for each in surplus} & set(worker.after)
+
+
+def test_number_of_dependencies_is_limited() -> None:
+    large, small = sized("leader", **{GPU: "8"}), sized("worker", **{GPU: "1"})
+    for each in (large, small):
+        each["spec"] |= {"replicas": 1000, "minAvailable": 1000}
+    creates = _pod_creates(Simulator(a_mixed_set(large, small)))
+    assert len(creates) == 2000
+    assert sum(len(each.after) for each in creates) < 2000 * (timing.LARGER_PODS_WAITED_FOR + 10)
 
 
 def test_smaller_pods_are_released_after_larger_ones() -> None:

@@ -101,22 +101,26 @@ def test_scheduler_that_is_not_configured_is_reported():
     assert len(sim.pods()) == 2
 
 
-def test_dropped_constraint_of_waiting_and_running_gang():
-    for run in (False, True):
-        sim = Simulator(a_body("a:2", "", "rack"))
-        sim.scheduler, sim.topology = NATIVE, a_topology()
-        sim.step()
-        if run:
-            sim.settle()
-            run_all(sim)
-        for group in sim.api.all("PodGroup"):
-            sim.api.patch("PodGroup", group, {"spec": {"schedulingConstraints": None}}, by="api server")
+@pytest.mark.parametrize("state", ["new", "pending", "running"])
+def test_dropped_constraint_holds_gang_without_pods(state):
+    """Pods that exist may be bound at any moment, so that they are neither held nor left alone."""
+    sim = Simulator(a_body("a:2", "", "rack"))
+    sim.scheduler, sim.topology = NATIVE, a_topology()
+    sim.step()
+    if state != "new":
         sim.settle()
-        found = condition(sim.plan())
-        assert outcome(found) == ("False", "ConstraintsDroppedByAPIServer")
-        assert found is not None
-        assert found.message.startswith("its pods wait: ") is not run
-        assert len(sim.pods()) == (2 if run else 0)
+    if state == "running":
+        run_all(sim)
+    for group in sim.api.all("PodGroup"):
+        sim.api.patch("PodGroup", group, {"spec": {"schedulingConstraints": None}}, by="api server")
+    if state == "pending":
+        sim.api.delete("Pod", min(sim.pods()))
+    sim.settle()
+    found = condition(sim.plan())
+    assert outcome(found) == ("False", "ConstraintsDroppedByAPIServer")
+    assert found is not None
+    assert found.message.startswith("its pods wait: ") is (state == "new")
+    assert len(sim.pods()) == (0 if state == "new" else 2)
 
 
 @pytest.mark.parametrize(

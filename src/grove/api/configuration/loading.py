@@ -81,8 +81,9 @@ def unknown_keys(document: object, without_settings: Collection[str] = ()) -> It
         if each.problem is ErrorType.FORBIDDEN:
             yield each
     for index, profile in _profiles(document):
-        if profile.get("name") in without_settings and isinstance(config := profile.get("config"), dict):
-            why = f"{profile['name']} has no settings: remove it"
+        name, config = profile.get("name"), profile.get("config")
+        if isinstance(name, str) and name in without_settings and isinstance(config, dict):
+            why = f"{name} has no settings: remove it"
             yield from (forbidden(f"scheduler.profiles[{index}].config.{key}", why) for key in config)
 
 

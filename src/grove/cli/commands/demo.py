@@ -46,7 +46,7 @@ from grove.local.cluster.operator_process import (
     ensure_operator,
     operator_of,
     raise_when_exited,
-    stop_operator,
+    remove_operator,
 )
 from grove.local.cluster.processes import Process
 from grove.local.errors import LocalError
@@ -107,7 +107,12 @@ class _InitialState:
         if not self.ran:
             local.down(state, delete=not self.existed)
         elif not self.operated:
-            stop_operator(state)
+            asyncio.run(_remove_operator(state))
+
+
+async def _remove_operator(state: StateDir) -> None:
+    async with Client(config.load(state.kubeconfig)) as client:
+        await remove_operator(state, client)
 
 
 class _Demo:

@@ -27,7 +27,11 @@ def topology_view(workload: PodCliqueSet) -> TopologyView | None:
 
 
 def _problem(workload: PodCliqueSet) -> str:
-    for each in workload.status.conditions:
-        if each.type == ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE and each.status != "False":
-            return each.message or each.reason
+    found = {each.type: each for each in workload.status.conditions}
+    levels = found.get(ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
+    if levels is not None and levels.status != "False":
+        return levels.message or levels.reason
+    enforced = found.get(ConditionType.CONSTRAINTS_ENFORCED)
+    if enforced is not None and enforced.status == "False":
+        return enforced.message or enforced.reason
     return ""

@@ -13,6 +13,7 @@ import msgspec
 from grove.api.naming.well_known import OperatorEnv
 from grove.kube.auth import config
 from grove.kube.client.client import Client
+from grove.kube.errors import ConfigError
 from grove.local.cluster import operator_install, ports
 from grove.local.cluster.health import Probe, wait_until_healthy
 from grove.local.cluster.pki import Pki
@@ -47,27 +48,54 @@ def has_operator(state: StateDir) -> bool:
 
 async def ensure_operator(state: StateDir, client: Client) -> Process:
     """The operator of this cluster, ready; it is installed and started if it does not run. The CRDs are
-    installed by the caller."""
-    if running := operator_of(state):
-        return running
-    chosen = _choose_ports(state)
-    await operator_install.install(client, f"https://{_HOST}:{chosen.webhooks}")
-    kubeconfig, ca = state.config("operator.kubeconfig"), Pki(state.pki).pair("ca").cert
+    installed by the caller. If it does not become ready, it is stopped, and its webhooks are removed unless
+    there was an operator before: without it they refuse every write."""
     server = config.load(state.kubeconfig).server
-    await operator_install.write_kubeconfig(client, server, ca, kubeconfig)
-    process = _spawn(state, chosen, kubeconfig)
+    running, existed = operator_of(state), has_operator(state)
+    chosen = _stored_ports(state)
+    if running is not None and chosen is not None and _server_of_operator(state) == server:
+        await _until_ready(state, running, chosen)
+        return running
+    stop_operator(state)  # it was started for another address of the API server
+    chosen = _choose_ports(state)
+    try:
+        await operator_install.install(client, f"https://{_HOST}:{chosen.webhooks}")
+        kubeconfig, ca = _kubeconfig(state), Pki(state.pki).pair("ca").cert
+        await operator_install.write_kubeconfig(client, server, ca, kubeconfig)
+        process = _spawn(state, chosen, kubeconfig)
+        await _until_ready(state, process, chosen)
+    except BaseException:
+        stop_operator(state)
+        if not existed:
+            await remove_operator(state, client)
+        raise
+    return process
+
+
+async def _until_ready(state: StateDir, process: Process, chosen: OperatorPorts) -> None:
+    cancelled = False
 
     def check() -> None:
-        if not process.alive:
+        if cancelled or not process.alive:
             raise _exited(state)
 
     probe = Probe(OPERATOR, chosen.health, "/readyz", plain=True)
     try:
-        await asyncio.to_thread(wait_until_healthy, probe, ca, check)
-    except BaseException:
-        stop_operator(state)  # also ends the wait, if this is an interrupt
-        raise
-    return process
+        await asyncio.to_thread(wait_until_healthy, probe, Pki(state.pki).pair("ca").cert, check)
+    finally:
+        cancelled = True  # ends the thread after an interrupt
+
+
+def _kubeconfig(state: StateDir) -> Path:
+    return state.config("operator.kubeconfig")
+
+
+def _server_of_operator(state: StateDir) -> str:
+    """The API server that the operator was started for; empty if that is not known."""
+    try:
+        return config.load(_kubeconfig(state)).server
+    except ConfigError:
+        return ""
 
 
 def _spawn(state: StateDir, chosen: OperatorPorts, kubeconfig: Path) -> Process:
@@ -105,15 +133,18 @@ def _configuration(chosen: OperatorPorts, fabric: bool) -> dict[str, object]:
 
 
 def _choose_ports(state: StateDir) -> OperatorPorts:
-    file = _ports_file(state)
-    try:
-        chosen = msgspec.json.decode(file.read_bytes(), type=OperatorPorts)
-    except (FileNotFoundError, msgspec.MsgspecError):
-        chosen = None
+    chosen = _stored_ports(state)
     if chosen is None or not all(map(ports.is_free, msgspec.structs.astuple(chosen))):
         chosen = OperatorPorts(*ports.free(3))
-        write_private(file, msgspec.json.encode(chosen))
+        write_private(_ports_file(state), msgspec.json.encode(chosen))
     return chosen
+
+
+def _stored_ports(state: StateDir) -> OperatorPorts | None:
+    try:
+        return msgspec.json.decode(_ports_file(state).read_bytes(), type=OperatorPorts)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
 
 
 def _ports_file(state: StateDir) -> Path:

@@ -70,8 +70,8 @@ class SetState(KeyState):
     """Deleted replicas that still have pods."""
     with_pods_uid: str = ""
     """The UID of the set that `with_pods` is about: a new set may have its name."""
-    validated: tuple[int, str] | None = None
-    """The generation that the admission rules were applied to, and their message."""
+    validated: tuple[tuple[str, int], str] | None = None
+    """The UID and the generation that the admission rules were applied to, and their message."""
     write_problems: dict[WorkloadKey, tuple[WriteProblem, ...]] = field(default_factory=dict)
     """Slow writes and writes with an unknown outcome, of the set and its replicas."""
     write_errors: dict[str, LastError] = field(default_factory=dict)

@@ -3,6 +3,7 @@ no effect. The engine then requeues the key with back-off instead of writing in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -11,6 +12,8 @@ import structlog
 from grove.api.intents import Intent, Patch, Status
 from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import Key
+
+_TIMES = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^"]*"')
 
 log = structlog.get_logger("grove.operator")
 
@@ -28,11 +31,11 @@ def has_no_effect(key: Key, state: KeyState, done: Sequence[Intent]) -> bool:
 
 def _content(intent: Intent) -> int:
     """What distinguishes two writes of one object: an update writes a status several times, and each has an
-    effect. The version that a write expects is none of it."""
+    effect. The version that a write expects and the time of a decision are none of it."""
     if not isinstance(intent, Patch | Status):
         return 0
     body = intent.body
     if isinstance(body, dict) and "resourceVersion" in body.get("metadata", ()):
         metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
         body = {**body, "metadata": metadata}
-    return hash(msgspec.json.encode(body, order="deterministic"))
+    return hash(_TIMES.sub(b"", msgspec.json.encode(body, order="deterministic")))

@@ -25,6 +25,7 @@ class PriorityClassLookup:
         self._classes, self._sets, self._clock = caches.priority_classes, caches.sets, clock
         self._due: dict[str, float] = {}
         """By name, when a class that is not found counts as missing."""
+        caches.sets.subscribe(self._on_set)
 
     def of(self, workload: PodCliqueSet) -> PriorityLookup:
         """Whether the class of a set is missing. If classes cannot be listed, it is not: only the API server
@@ -36,12 +37,11 @@ class PriorityClassLookup:
             self._due.pop(name, None)
             return _NOTHING
         now = self._clock()
-        if (due := self._due.get(name)) is None:
-            self._forget_unused()
-            due = self._due[name] = now + timing.PRIORITY_CLASS_DELAY
+        due = self._due.setdefault(name, now + timing.PRIORITY_CLASS_DELAY)
         return PriorityLookup(missing=True) if now >= due else PriorityLookup(due=due)
 
-    def _forget_unused(self) -> None:
-        """Forget the names that no set has any more."""
-        for name in [name for name in self._due if not self._sets.by_index(BY_PRIORITY_CLASS, name)]:
+    def _on_set(self, old: PodCliqueSet | None, _new: PodCliqueSet | None) -> None:
+        """Forget a class that no set names any more: with its next set it may be created again."""
+        name = old.spec.template.priority_class_name if old is not None and self._due else ""
+        if name in self._due and not self._sets.by_index(BY_PRIORITY_CLASS, name):
             del self._due[name]

@@ -11,7 +11,7 @@ from grove.rules.podcliqueset.validation import errors_of_stored
 def broken_rules(states: KeyStates, workload: PodCliqueSet) -> str:
     """The message with which admission refuses the set; empty if it does not. Computed once a generation."""
     state = states.of(SetKey(workload.metadata.namespace, workload.metadata.name))
-    generation = workload.metadata.generation
-    if state.validated is None or state.validated[0] != generation:
-        state.validated = generation, errors_of_stored(workload).message
+    version = workload.metadata.uid, workload.metadata.generation
+    if state.validated is None or state.validated[0] != version:
+        state.validated = version, errors_of_stored(workload).message
     return state.validated[1]

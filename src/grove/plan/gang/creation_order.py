@@ -2,7 +2,8 @@
 
 A scheduler takes pods in the order in which it sees them, and never moves one to make room for another pod of
 the same gang: if pods of one GPU come first, they spread over nodes of which a pod of eight GPUs needs all.
-So smaller pods are written once the larger ones are, wherever the scheduler itself chooses the nodes.
+So smaller pods are written once the larger ones are, wherever the scheduler itself chooses the nodes. They
+wait for no more than what the gang needs: a refused pod beyond the minimum of its clique delays no other.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.intents import Create, Patch
 from grove.plan.desired.expand import Clique
 from grove.plan.placement.demand import pod_shape
@@ -38,13 +40,15 @@ def by_size(cliques: Iterable[Clique]) -> list[tuple[Clique, ...]]:
     return [tuple(equal) for _, equal in groupby(ordered, _size)]
 
 
-def one_after_another(batches: Iterable[Sequence[Write]]) -> Iterator[Write]:
-    """The writes of all batches, each after those of the batch before."""
+def one_after_another(batches: Iterable[Sequence[tuple[Write, bool]]]) -> Iterator[Write]:
+    """The writes of all batches, each after the needed ones of the batch before; with each write, whether it
+    is needed. Writes are sent in their order, so that it suffices to wait for the last of them."""
     before: tuple[str, ...] = ()
     for batch in batches:
-        for write in batch:
+        for write, _ in batch:
             yield replace(write, after=(*write.after, *before))
-        before = tuple(each.id for each in batch) or before
+        needed = [write.id for write, is_needed in batch if is_needed]
+        before = tuple(needed[-timing.LARGER_PODS_WAITED_FOR :]) or before
 
 
 def _size(clique: Clique) -> PodSize:

@@ -181,19 +181,25 @@ class GangPlanner:
             # The first pods of a clique have no events: its status shows them better.
             later = creates.get(name, {}) if clique_state.found is not None else {}
             self._writes.events += pod_events(later, deletes[name])
-        pod_writes += self._larger_first(gang, placement, {name: of.values() for name, of in creates.items()})
+        pod_writes += self._larger_first(gang, placement, creates)
         return pod_writes + self._nominations(gang, placement, creates)
 
     def _larger_first(
-        self, gang: Gang, placement: GangPlacement, writes: Mapping[str, Iterable[Write]]
+        self, gang: Gang, placement: GangPlacement, writes: Mapping[str, Mapping[int, Write]]
     ) -> Iterable[Write]:
-        """Creates or gate removals by clique, in the order of their pods' sizes. Where the nodes are chosen
-        already, nothing waits: the order then decides nothing."""
+        """Creates or gate removals by clique and index, in the order of their pods' sizes. Where the nodes
+        are chosen already, nothing waits: the order then decides nothing."""
         batches = [
-            [write for clique in same_size for write in writes[clique.name]]
+            [
+                (write, index < clique.min_available)
+                for clique in same_size
+                for index, write in writes[clique.name].items()
+            ]
             for same_size in by_size(gang.cliques)
         ]
-        return one_after_another(batches) if placement.scheduler_chooses else chain.from_iterable(batches)
+        if placement.scheduler_chooses:
+            return one_after_another(batches)
+        return (write for batch in batches for write, _ in batch)
 
     def _nominations(
         self, gang: Gang, placement: GangPlacement, creates: Mapping[str, Mapping[int, Create]]
@@ -295,7 +301,7 @@ class GangPlanner:
     def _gate_removals(self, gang: Gang, placement: GangPlacement, deletes: DeletesByClique) -> list[Patch]:
         if self.scheduler_objects.holds_gates(gang.name):
             return []
-        gate_removals: dict[str, list[Patch]] = {clique.name: [] for clique in gang.cliques}
+        gate_removals: dict[str, dict[int, Patch]] = {clique.name: {} for clique in gang.cliques}
         for clique in gang.cliques:
             for member in self._cliques[clique.name].membership.members:
                 slot = PodSlot(clique.name, member.index)
@@ -303,10 +309,8 @@ class GangPlanner:
                     continue
                 if self._gates_hold_group or not self._is_above_minimum(clique, member):
                     template, after = clique.template.spec.pod_spec, _ids(deletes[clique.name], member.index)
-                    gate_removals[clique.name] += (
-                        replace(patch, after=after)
-                        for patch in remove_gates([member.pod], template, placement.node_labels_of_pod(slot))
-                    )
+                    for patch in remove_gates([member.pod], template, placement.node_labels_of_pod(slot)):
+                        gate_removals[clique.name][member.index] = replace(patch, after=after)
         return list(self._larger_first(gang, placement, gate_removals))
 
 

@@ -138,9 +138,10 @@ class SchedulerObjects:
     def _on_dropped_constraints(
         self, gang: Body, found: SchedulerObject, dropped: str, pods: tuple[Pod, ...]
     ) -> None:
-        """A gang with nodes keeps them, and gets new pods near them. Any other gang gets no pods."""
+        """A gang whose pods have nodes, or may get some at any moment, keeps them, and gets new pods near
+        them. Any other gang gets no pods."""
         gang_name = gang["metadata"]["name"]
-        if any(pod.spec.node_name for pod in pods):
+        if any(pod.spec.node_name or not pod.spec.scheduling_gates for pod in pods):
             self._dropped[gang_name] = dropped
             return
         held = self._dropped[gang_name] = f"its pods wait: {dropped}"
