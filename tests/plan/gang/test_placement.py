@@ -15,6 +15,7 @@ from grove.plan.model import Plan
 from grove.plan.placement.assignment import Assignment, Decision, Placements, PodSlot, Waiting, recorded
 from grove.plan.replica import plan_replica
 from grove.schedulers.kube import Kube
+from grove.schedulers.kube_podgroups import PodGroups, V1Alpha2, V1Beta1
 from grove.topology.constraints import ResolvedTopology
 from tests.plan.builders import a_clique, a_set
 from tests.plan.simulator import actors
@@ -199,6 +200,14 @@ def test_pods_that_preempt_are_released_first() -> None:
     assert planned(sim, first).intents == (), "the other one stays nominated"
     sim.execute(planned(sim, replace(first, preempting=False)))
     assert not any(map(gates, pod_specs(sim).values()))
+
+
+@pytest.mark.parametrize("groups", [None, V1Alpha2(), V1Beta1()], ids=["none", "v1alpha2", "v1beta1"])
+def test_demand_says_whether_its_pods_form_a_group(groups: PodGroups | None) -> None:
+    sim = a_simulator()
+    sim.scheduler = Kube(groups, DefaultSchedulerConfig(placement=PlacementMode.ALL).placement_settings)
+    (demand,) = planned(sim).placement_demands
+    assert demand.grouped == (groups is not None)
 
 
 def test_pod_without_a_node_stays_gated() -> None:

@@ -247,6 +247,7 @@ class PlacementPlanner:
             pinned=self._current_pins(record) if attempt == record.attempt else {},
             was_scheduled=all(self._was_scheduled(self._cliques[clique.name]) for clique in gang.cliques),
             constrained=any(each.required for each in walk(unit)),
+            grouped=backend.gang_object_kind is not None,
         )
 
     def _is_movable(self, gang: Gang) -> bool:
