@@ -429,6 +429,24 @@ def test_only_occupied_nodes_are_pinned(grouped: bool) -> None:
     assert all(map(found.releases, found.nodes)) == grouped
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_pod_of_a_group_created_later_is_not_waited_for(grouped: bool) -> None:
+    """Pods beyond the minimum of a group are created once the minimum is scheduled."""
+    first = WantedPod(PodSlot("a", 0), "a-0")
+    wanted = replace(demand("a", 2, minimum=1, required=RACK, existing={0: first}), grouped=grouped)
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(racks(1, 2), asks(wanted)), NOW).changed.values()
+    assert isinstance(state.decision, Assignment)
+    assert state.decision.gated
+    assert len(state.decision.nodes) == 2
+    unseen = run_round(capacity, changes({}, ObservedGang(state)), NOW)
+    assert not unseen.changed, "the pod of the minimum has no nomination yet"
+    seen = ObservedGang(state, nominations={"a-0": state.decision.nodes[first.slot]})
+    result = run_round(capacity, changes({}, seen), NOW)
+    assert bool(result.changed) == grouped
+    assert not grouped or decided(result, "a-gang").released
+
+
 def test_replacement_in_a_running_gang_is_not_pinned_to_a_host() -> None:
     full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
     wanted = replace(gated(demand("a", 1)), was_scheduled=True)
