@@ -115,9 +115,10 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     preempting = replace(released, decision=replace(released.decision, preempting=True))
     placement.record(RoundResult({wanted.gang: preempting}))
     assert placement.round_delay == 0.0, "its other pods follow at once"
-    placement.record(RoundResult({wanted.gang: released}))
     complete = replace(wanted, was_scheduled=True)
-    placement.update(KEY, [complete])
+    assert placement.update(KEY, [complete]), "its other pods are not released yet"
+    assert placement.round_delay == 0.0
+    placement.record(RoundResult({wanted.gang: released}))
     assert placement.round_delay is None
 
 

@@ -328,7 +328,9 @@ def _covers(state: GangState, demand: Demand) -> bool:
 
 
 def _is_open(decision: Assignment, demand: Demand) -> bool:
-    """Whether a gang with nodes still depends on changes in the cluster: it is not released, has never been
-    complete, or has pods beyond the minimum without nodes."""
+    """Whether a gang with nodes still depends on changes in the cluster: not all of it is released, it has
+    never been complete, or has pods beyond the minimum without nodes."""
+    if decision.gated or decision.preempting:
+        return True
     complete = demand.was_scheduled or decision.in_part or decision.failed
-    return decision.gated or not complete or any(pod.slot not in decision.nodes for pod in demand.unbound)
+    return not complete or any(pod.slot not in decision.nodes for pod in demand.unbound)

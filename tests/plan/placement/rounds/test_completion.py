@@ -70,6 +70,20 @@ def test_other_pods_follow_those_that_preempt() -> None:
     assert released() == [True, True]
 
 
+def test_other_pods_are_released_once_the_gang_was_scheduled() -> None:
+    """Also if a pod beyond the minimum still waits for its host."""
+    first, second = PodSlot("a", 0), PodSlot("a", 1)
+    gang = Released(replace(RELEASED, hosts={first: "h0"}, preempting=True))
+    gang.state = replace(gang.state, demand=replace(gated(gang.state.demand), was_scheduled=True))
+    gang.at(0)
+    assert isinstance(gang.state.decision, Assignment)
+    assert gang.state.decision.releases(second)
+    assert not gang.state.decision.hosts, "a replacement may go to any host"
+    before = gang.state
+    gang.at(1)
+    assert gang.state is before
+
+
 def test_first_bound_pod_starts_the_time() -> None:
     gang = Released()
     assert not gang.at(0, stuck=True)

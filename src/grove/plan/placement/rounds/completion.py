@@ -20,6 +20,9 @@ def completed(gang: ObservedGang, now: float) -> GangState:
     state, assignment = gang.state, gang.state.decision
     assert isinstance(assignment, Assignment)
     if state.demand.was_scheduled or assignment.in_part:
+        # Its minimum has run: the others hold no nodes without effect, and pods may be replaced on any host.
+        if assignment.hosts:
+            state = replace(state, decision=replace(assignment, hosts={}, preempting=False))
         return replace(state, stuck_since=0.0) if state.stuck_since else state
     assignment = _with_all_released(gang, assignment)
     state = replace(_timed(state, gang, now), decision=assignment)
