@@ -68,9 +68,11 @@ class GangState(Struct, frozen=True):
     def nominations(self) -> Mapping[PodSlot, str]:
         """The nodes that its pods are nominated to until they are released."""
         decision = self.decision
-        if isinstance(decision, Assignment):
-            return decision.nodes if decision.gated else {}
-        return decision.nodes if decision is not None else {}
+        if not isinstance(decision, Assignment) or decision.gated:
+            return decision.nodes if decision is not None else {}
+        if not decision.preempting:
+            return {}
+        return {slot: node for slot, node in decision.nodes.items() if slot not in decision.hosts}
 
 
 class ObservedGang(Struct, frozen=True):
