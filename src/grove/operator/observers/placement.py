@@ -236,9 +236,9 @@ class PlacementState:
             nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
             bound=frozenset(pod.name for pod in found if pod.node),
             stuck=any(map(self._is_stuck, found)),
-            victims_leave=any(
-                not pod.node and not pod.profile.gated and view.has_leaving_pods(pod.nominated_node)
-                for pod in found
+            victims_leave_until=max(
+                (view.leaving_until(p.nominated_node) for p in found if not p.node and not p.profile.gated),
+                default=0.0,
             ),
             in_flight=_in_flight(state, in_flight, {pod.uid for pod in found}),
             priority=min((pod.profile.priority for pod in found), default=min(priorities, default=0)),
@@ -252,7 +252,9 @@ class PlacementState:
         if pod.node or pod.profile.gated or not pod.profile.unschedulable:
             return False
         node, view = pod.nominated_node, self._view
-        return not (node and (view.has_leaving_pods(node) or view.has_room(node, pod.profile.requests)))
+        if node and view.leaving_until(node) > self._clock():
+            return False
+        return not (node and view.has_room(node, pod.profile.requests))
 
     def record(self, result: RoundResult) -> set[ReplicaKey]:
         """Store the result of a round. Returns the replicas whose plans apply it."""

@@ -87,8 +87,9 @@ class ObservedGang(Struct, frozen=True):
     """The names of bound pods."""
     stuck: bool = False
     """Whether the scheduler has found no node for a released pod, and no preemption has made room for it."""
-    victims_leave: bool = False
-    """Whether pods are leaving that the scheduler has preempted for a released pod."""
+    victims_leave_until: float = 0.0
+    """Until when pods are waited for that the scheduler has preempted for a released pod; 0: there are
+    none."""
     in_flight: frozenset[str] = frozenset()
     """Of a nominated gang: the UIDs of other pods that the scheduler has not decided on yet and could bind to
     one of its nodes."""
