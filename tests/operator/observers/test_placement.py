@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig
+from grove.api.formats import timestamps
 from grove.api.naming import well_known
 from grove.api.types.cluster.scheduling_pod import SchedulingPod
 from grove.api.types.kubernetes_objects import NodeSpec
@@ -23,7 +24,7 @@ from grove.operator.observers.placement import PlacementState
 from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
 from grove.plan.placement.demand import Demand, WantedPod
 from grove.plan.placement.rounds.round import run_round
-from grove.plan.placement.state import GangState, RoundResult
+from grove.plan.placement.state import GangState, ObservedGang, RoundResult
 from grove.topology.placement.model import PodShape
 from grove.topology.placement.needs.devices import resource_of
 from tests.operator.cluster_builders import OURS, listed, listed_nodes, node, pod
@@ -34,14 +35,14 @@ NOW = "2026-01-01T00:00:20Z"
 GATED = {"schedulingGates": [{"name": well_known.GANG_GATE}]}
 
 
-def state(nodes: Nodes, pods: ClusterPods) -> PlacementState:
+def state(nodes: Nodes, pods: ClusterPods, now: float = 1000.0) -> PlacementState:
     return PlacementState(
         ClusterView(nodes, pods, Devices()),
         has_quota=lambda _: False,
         priority_class=lambda _: None,
         scheduler=lambda: None,
         settings=DefaultSchedulerConfig().placement_settings,
-        clock=lambda: 1000.0,
+        clock=lambda: now,
     )
 
 
@@ -115,14 +116,17 @@ async def test_released_gang_is_watched_until_it_was_complete() -> None:
     preempting = replace(released, decision=replace(released.decision, preempting=True))
     placement.record(RoundResult({wanted.gang: preempting}))
     assert placement.round_delay == 0.0, "its other pods follow at once"
-    placement.record(RoundResult({wanted.gang: released}))
     complete = replace(wanted, was_scheduled=True)
-    placement.update(KEY, [complete])
+    assert placement.update(KEY, [complete]), "its other pods are not released yet"
+    assert placement.round_delay == 0.0
+    placement.record(RoundResult({wanted.gang: released}))
     assert placement.round_delay is None
 
 
 UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
 ON_H0 = {"nominatedNodeName": "h0"}
+VICTIM = pod("victim", node="h0", deletionTimestamp=NOW)
+VICTIM_LEAVES_BY = timestamps.parse(NOW).timestamp()
 
 
 @pytest.mark.parametrize(
@@ -132,29 +136,45 @@ ON_H0 = {"nominatedNodeName": "h0"}
         (UNSCHEDULABLE, (), True, False),
         ({**UNSCHEDULABLE, **ON_H0}, (), False, False),
         ({**UNSCHEDULABLE, **ON_H0}, (pod("other", node="h0"),), True, False),
-        ({**UNSCHEDULABLE, **ON_H0}, (pod("victim", node="h0", deletionTimestamp=NOW),), False, True),
+        ({**UNSCHEDULABLE, **ON_H0}, (VICTIM,), False, True),
     ],
     ids=["undecided", "no node", "room was made", "room was taken", "victims leave"],
 )
 def test_released_pod_is_stuck(
     status: dict[str, Any], others: tuple[SchedulingPod, ...], stuck: bool, victims_leave: bool
 ) -> None:
-    pods = listed(pod("a-0", labels=OURS, status=status), *others)
-    placement = state(listed_nodes(node("h0", cpu="1500m", pods="110")), pods)
+    found = observed(listed(pod("a-0", labels=OURS, status=status), *others), VICTIM_LEAVES_BY)
+    assert (found.stuck, found.victims_leave_until > VICTIM_LEAVES_BY) == (stuck, victims_leave)
+
+
+def test_victim_is_not_waited_for_without_a_limit() -> None:
+    """It may be on a lost node, or have a finalizer."""
+    pods = listed(pod("a-0", labels=OURS, status={**UNSCHEDULABLE, **ON_H0}), VICTIM)
+    limit = VICTIM_LEAVES_BY + timing.TERMINATING_EXTRA_WAIT
+    before, after = observed(pods, limit - 1), observed(pods, limit)
+    assert before.victims_leave_until == after.victims_leave_until == limit
+    assert (before.stuck, after.stuck) == (False, True)
+
+
+def observed(pods: ClusterPods, now: float) -> ObservedGang:
+    """A gang of one pod, on a node with room for one pod."""
+    placement = state(listed_nodes(node("h0", cpu="1500m", pods="110")), pods, now)
     wanted = replace(gated(demand("a", 1)), gang=GangName("n", "a-gang"), levels=("zone",))
     placement.update(KEY, [wanted])
     changes = placement.changes()
     assert changes is not None
-    assert (changes.gangs[0].stuck, changes.gangs[0].victims_leave) == (stuck, victims_leave)
+    return changes.gangs[0]
 
 
 def test_victim_that_has_left_is_not_waited_for() -> None:
-    victim = pod("victim", node="h0", deletionTimestamp=NOW)
-    pods = listed(victim)
+    pods = listed(VICTIM)
     view = ClusterView(listed_nodes(node("h0")), pods, Devices())
-    assert view.has_leaving_pods("h0")
-    pods.apply_event("DELETED", victim)
-    assert not view.has_leaving_pods("h0")
+    assert view.leaving_until("h0") == VICTIM_LEAVES_BY + timing.TERMINATING_EXTRA_WAIT
+    sooner = pod("victim", 2, node="h0", deletionTimestamp="2026-01-01T00:00:15Z")
+    pods.apply_event("MODIFIED", sooner)
+    assert view.leaving_until("h0") == VICTIM_LEAVES_BY - 5 + timing.TERMINATING_EXTRA_WAIT
+    pods.apply_event("DELETED", sooner)
+    assert view.leaving_until("h0") == 0.0
 
 
 def test_successor_keeps_its_room_between_two_watches() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from grove.api.meta import ObjectMeta
 from grove.api.naming import annotations as keys
@@ -50,6 +51,15 @@ def test_nomination_is_renewed_by_an_annotation() -> None:
     assert renewed["metadata"]["annotations"] == {keys.NOMINATION: "two"}
     assert renewed["status"] == {"nominatedNodeName": "n1"}
     assert written(nominated("two"), member("n1", "two")) is None
+
+
+def test_nomination_is_renewed_while_others_are_preempted() -> None:
+    """Of a gang that is released in two stages, only the pods of the first one are left alone."""
+    first = replace(nominated("two"), released=True, hosts={PodSlot("other", 0): "h"}, preempting=True)
+    renewed = written(first, member("n1", "one"))
+    assert renewed is not None
+    assert renewed["status"] == {"nominatedNodeName": "n1"}
+    assert written(replace(first, hosts={SLOT: "n1"}), member("n1", "one")) is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from grove.plan.model import Plan
 from grove.plan.placement.assignment import Assignment, Decision, Placements, PodSlot, Waiting, recorded
 from grove.plan.replica import plan_replica
 from grove.schedulers.kube import Kube
+from grove.schedulers.kube_podgroups import PodGroups, V1Alpha2, V1Beta1
 from grove.topology.constraints import ResolvedTopology
 from tests.plan.builders import a_clique, a_set
 from tests.plan.simulator import actors
@@ -199,6 +200,30 @@ def test_pods_that_preempt_are_released_first() -> None:
     assert planned(sim, first).intents == (), "the other one stays nominated"
     sim.execute(planned(sim, replace(first, preempting=False)))
     assert not any(map(gates, pod_specs(sim).values()))
+
+
+def test_pod_that_preempts_is_created_again_on_its_host() -> None:
+    sim = a_simulator()
+    nominated = replace(RACK_1, nominated=True)
+    sim.execute(planned(sim, nominated))
+    first = replace(nominated, released=True, hosts={A: "h1"}, preempting=True)
+    sim.execute(planned(sim, first))
+    for name in sim.pods():
+        sim.api.delete("Pod", name)
+    plan = planned(sim, first)
+    assert nominations(plan) == {"wl-0-b": "n2"}
+    sim.execute(plan)
+    specs = pod_specs(sim)
+    assert specs["wl-0-a"]["nodeSelector"] == {"gpu": "yes", "rack": "r1", HOSTNAME: "h1"}
+    assert {name: bool(gates(spec)) for name, spec in specs.items()} == {"wl-0-a": False, "wl-0-b": True}
+
+
+@pytest.mark.parametrize("groups", [None, V1Alpha2(), V1Beta1()], ids=["none", "v1alpha2", "v1beta1"])
+def test_demand_says_whether_its_pods_form_a_group(groups: PodGroups | None) -> None:
+    sim = a_simulator()
+    sim.scheduler = Kube(groups, DefaultSchedulerConfig(placement=PlacementMode.ALL).placement_settings)
+    (demand,) = planned(sim).placement_demands
+    assert demand.grouped == (groups is not None)
 
 
 def test_pod_without_a_node_stays_gated() -> None:

@@ -45,6 +45,8 @@ class ClusterPod(Struct, frozen=True, gc=False):
     """Empty, as `created` is 0, for bound pods of others: there are many of them, and nothing reads it."""
     created: float = 0.0
     """The creationTimestamp, in seconds since 1970."""
+    leaves_by: float = 0.0
+    """The deletionTimestamp, which is the end of the grace period, in seconds since 1970; 0: none."""
 
     @property
     def used_node(self) -> str:
@@ -130,6 +132,7 @@ class ClusterPods:
             intern(gang),
             meta.uid if identified else "",
             _seconds(meta.creation_timestamp) if identified else 0.0,
+            _seconds(meta.deletion_timestamp),
         )
 
     def apply_event(self, kind: str, new: SchedulingPod) -> None:
@@ -222,6 +225,7 @@ def _differs(old: ClusterPod, new: ClusterPod) -> bool:
         or old.nominated_node != new.nominated_node
         or old.uid != new.uid
         or old.gang != new.gang
+        or old.leaves_by != new.leaves_by
     )
 
 

@@ -236,9 +236,9 @@ class PlacementState:
             nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
             bound=frozenset(pod.name for pod in found if pod.node),
             stuck=any(map(self._is_stuck, found)),
-            victims_leave=any(
-                not pod.node and not pod.profile.gated and view.has_leaving_pods(pod.nominated_node)
-                for pod in found
+            victims_leave_until=max(
+                (view.leaving_until(p.nominated_node) for p in found if not p.node and not p.profile.gated),
+                default=0.0,
             ),
             in_flight=_in_flight(state, in_flight, {pod.uid for pod in found}),
             priority=min((pod.profile.priority for pod in found), default=min(priorities, default=0)),
@@ -252,7 +252,9 @@ class PlacementState:
         if pod.node or pod.profile.gated or not pod.profile.unschedulable:
             return False
         node, view = pod.nominated_node, self._view
-        return not (node and (view.has_leaving_pods(node) or view.has_room(node, pod.profile.requests)))
+        if node and view.leaving_until(node) > self._clock():
+            return False
+        return not (node and view.has_room(node, pod.profile.requests))
 
     def record(self, result: RoundResult) -> set[ReplicaKey]:
         """Store the result of a round. Returns the replicas whose plans apply it."""
@@ -328,7 +330,9 @@ def _covers(state: GangState, demand: Demand) -> bool:
 
 
 def _is_open(decision: Assignment, demand: Demand) -> bool:
-    """Whether a gang with nodes still depends on changes in the cluster: it is not released, has never been
-    complete, or has pods beyond the minimum without nodes."""
+    """Whether a gang with nodes still depends on changes in the cluster: not all of it is released, it has
+    never been complete, or has pods beyond the minimum without nodes."""
+    if decision.gated or decision.preempting:
+        return True
     complete = demand.was_scheduled or decision.in_part or decision.failed
-    return decision.gated or not complete or any(pod.slot not in decision.nodes for pod in demand.unbound)
+    return not complete or any(pod.slot not in decision.nodes for pod in demand.unbound)

@@ -102,12 +102,8 @@ class GangPlacement(Struct, frozen=True):
             return self.waits_for_base
         return self.assignment is None or not self.assignment.releases(slot)
 
-    def node_labels(self, clique: str) -> NodeLabels:
-        """The labels of nodes that the clique's pods must have, and should have."""
-        return self.assignment.node_labels(clique) if self.assignment is not None else NO_NODE_LABELS
-
     def node_labels_of_pod(self, slot: PodSlot) -> NodeLabels:
-        """The same for a pod that is released."""
+        """The labels of nodes that a released pod must have, and should have."""
         return self.assignment.node_labels_of_pod(slot) if self.assignment is not None else NO_NODE_LABELS
 
     def annotated(self, gang: Body) -> Body:
@@ -130,8 +126,8 @@ class GangPlacement(Struct, frozen=True):
         if decision is None and (self.undecided or not self.applies):
             return None
         node, renewal = self._nominated_node(slot), decision.renewal if decision is not None else ""
-        if isinstance(decision, Assignment) and not decision.gated and slot in decision.nodes:
-            return None  # it is released
+        if isinstance(decision, Assignment) and decision.releases(slot):
+            return None
         known = not renewal or not node or pod.metadata.annotations.get(keys.NOMINATION) == renewal
         if known and pod.status.nominated_node_name == node:
             return None
@@ -146,9 +142,9 @@ class GangPlacement(Struct, frozen=True):
 
     def _nominated_node(self, slot: PodSlot) -> str:
         decision = self.decision
-        if decision is None or (isinstance(decision, Assignment) and not decision.gated):
-            return ""
-        return decision.nodes.get(slot, "")
+        if isinstance(decision, Assignment):
+            return decision.nominated_node(slot)
+        return decision.nodes.get(slot, "") if decision is not None else ""
 
 
 def _nomination(target: Any, uid: str, node: str, renewal: str, *after: str) -> Patch:
@@ -247,6 +243,7 @@ class PlacementPlanner:
             pinned=self._current_pins(record) if attempt == record.attempt else {},
             was_scheduled=all(self._was_scheduled(self._cliques[clique.name]) for clique in gang.cliques),
             constrained=any(each.required for each in walk(unit)),
+            grouped=backend.gang_object_kind is not None,
         )
 
     def _is_movable(self, gang: Gang) -> bool:

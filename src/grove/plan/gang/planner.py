@@ -20,6 +20,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from grove.api.intents import Create, Delete, Intent, Patch, uid_of
+from grove.api.naming.well_known import HOSTNAME
 from grove.api.types.podclique import PodClique
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects
@@ -38,7 +39,7 @@ from grove.plan.members.membership import Member
 from grove.plan.members.pod_body import pod
 from grove.plan.members.scheduling_gates import remove_gates
 from grove.plan.ownership.repair import ObjectRepair
-from grove.plan.placement.assignment import NO_NODE_LABELS, PodSlot
+from grove.plan.placement.assignment import NO_NODE_LABELS, NodeLabels, PodSlot
 from grove.plan.rbac import token_secret
 from grove.plan.resource_claims import ClaimPlanner
 from grove.plan.scale_in import count_owners
@@ -247,10 +248,20 @@ class GangPlanner:
             or self._is_above_minimum(wanted, member)
             for member in ready_to_create
         }
-        specs = {held: self._pod_spec(wanted, held, placement) for held in set(waiting.values())}
+        specs: dict[tuple[bool, str], objects.Body] = {}
+
+        def spec_of(member: Member) -> objects.Body:
+            """Equal for all pods of the clique, but for their gates and the hosts that they are pinned to."""
+            gated, slot = waiting[member.name], PodSlot(wanted.name, member.index)
+            # Gated pods get their pins when they are released: a pin cannot be changed.
+            node_labels = NO_NODE_LABELS if gated else placement.node_labels_of_pod(slot)
+            key = gated, node_labels.required.get(HOSTNAME, "")
+            if key not in specs:
+                specs[key] = self._pod_spec(wanted, gated, node_labels)
+            return specs[key]
 
         def create_pod(member: Member) -> Create:
-            spec = with_claims(specs[waiting[member.name]], self._claims.names_for(wanted, member))
+            spec = with_claims(spec_of(member), self._claims.names_for(wanted, member))
             body = with_pod_additions(pod(workload, wanted, member, spec, object_labels, owners), additions)
             predecessors = _ids(deletes, member.index)
             first = (*after, *self._claims.writes_before_pod(wanted, member), *predecessors)
@@ -258,12 +269,10 @@ class GangPlanner:
 
         return {member.index: create_pod(member) for member in ready_to_create}
 
-    def _pod_spec(self, wanted: Clique, gated: bool, placement: GangPlacement) -> objects.Body:
-        """The spec of the clique's pods. Gated pods get their pins when they are released: a pin cannot be
-        changed."""
+    def _pod_spec(self, wanted: Clique, gated: bool, node_labels: NodeLabels) -> objects.Body:
+        """The spec of pods of a clique."""
         workload, index = self._snapshot.workload, self._snapshot.index
         startup_parents = self._dependencies.parents_of(wanted)
-        node_labels = NO_NODE_LABELS if gated else placement.node_labels(wanted.name)
         if startup_parents and wanted.gang in self._snapshot.gangs:
             self._writes.add(token_secret(workload))
         priority_class = self._snapshot.priority_class

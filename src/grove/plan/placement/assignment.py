@@ -103,9 +103,14 @@ class Assignment(Struct, frozen=True):
 
     def releases(self, slot: PodSlot) -> bool:
         """Whether a pod may be scheduled now."""
-        if self.gated or (self.preempting and slot not in self.hosts):
-            return False
-        return slot in self.nodes
+        return slot in self.nodes and not self._holds_back(slot)
+
+    def nominated_node(self, slot: PodSlot) -> str:
+        """The node that a pod is nominated to until it is released; empty if there is none."""
+        return self.nodes.get(slot, "") if self._holds_back(slot) else ""
+
+    def _holds_back(self, slot: PodSlot) -> bool:
+        return self.gated or (self.preempting and slot not in self.hosts)
 
 
 class Waiting(Struct, frozen=True):

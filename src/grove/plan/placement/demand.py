@@ -82,6 +82,9 @@ class Demand(Struct, frozen=True):
     """Whether all of it had nodes at some time. From then on the termination delay decides about it."""
     constrained: bool = False
     """Whether it has a required level: such a gang is never released in part."""
+    grouped: bool = False
+    """Whether its pods join a group of the scheduler, which it considers only once the minimum is released.
+    Pods beyond the minimum may be created later."""
 
     def by(self, fallback: Fallback) -> Demand:
         """The same gang with another constraint."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from grove.plan.placement.assignment import Assignment, Decision
-from grove.plan.placement.demand import Demand
+from grove.plan.placement.demand import Demand, pod_name
 
 
 class Backlog(Struct, frozen=True):
@@ -26,8 +26,10 @@ class Backlog(Struct, frozen=True):
 
 def nominations_observed(demand: Demand, assignment: Assignment, nominated: Callable[[str], str]) -> bool:
     """Whether each pod with a node is observed with its nomination. `nominated` maps the name of a pod to the
-    node of its nomination."""
-    wanted = {pod.slot: pod.name for pod in demand.unbound}
+    node of its nomination. Pods of a group that are created only once the minimum is scheduled do not
+    count."""
+    later = demand.extras if demand.grouped else frozenset()
+    wanted = {pod.slot: pod.name for pod in demand.unbound if pod.name or pod_name(pod.slot) not in later}
     return all(nominated(wanted[slot]) == node for slot, node in assignment.nodes.items() if slot in wanted)
 
 

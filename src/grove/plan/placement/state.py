@@ -68,9 +68,11 @@ class GangState(Struct, frozen=True):
     def nominations(self) -> Mapping[PodSlot, str]:
         """The nodes that its pods are nominated to until they are released."""
         decision = self.decision
-        if isinstance(decision, Assignment):
-            return decision.nodes if decision.gated else {}
-        return decision.nodes if decision is not None else {}
+        if not isinstance(decision, Assignment) or decision.gated:
+            return decision.nodes if decision is not None else {}
+        if not decision.preempting:
+            return {}
+        return {slot: node for slot, node in decision.nodes.items() if slot not in decision.hosts}
 
 
 class ObservedGang(Struct, frozen=True):
@@ -85,8 +87,9 @@ class ObservedGang(Struct, frozen=True):
     """The names of bound pods."""
     stuck: bool = False
     """Whether the scheduler has found no node for a released pod, and no preemption has made room for it."""
-    victims_leave: bool = False
-    """Whether pods are leaving that the scheduler has preempted for a released pod."""
+    victims_leave_until: float = 0.0
+    """Until when pods are waited for that the scheduler has preempted for a released pod; 0: there are
+    none."""
     in_flight: frozenset[str] = frozenset()
     """Of a nominated gang: the UIDs of other pods that the scheduler has not decided on yet and could bind to
     one of its nodes."""

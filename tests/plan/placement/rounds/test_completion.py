@@ -7,9 +7,11 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.plan.placement.assignment import Assignment, PodSlot
+from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.rounds.completion import completed, completion_limit
+from grove.plan.placement.rounds.round import run_round
 from grove.plan.placement.state import GangState, ObservedGang
-from tests.plan.placement.gangs import demand, gated
+from tests.plan.placement.gangs import changes, demand, gated
 
 NOW = 1000.0
 RELEASED = Assignment(nodes={PodSlot("a", 0): "h0", PodSlot("a", 1): "h1"}, nominated=True, released=True)
@@ -22,11 +24,14 @@ class Released:
         self.state = GangState(demand("a", 2), decision)
 
     def at(
-        self, seconds: float, *, bound: str = "", stuck: bool = False, victims_leave: bool = False
+        self, seconds: float, *, bound: str = "", stuck: bool = False, victims_leave_until: float = 0.0
     ) -> bool:
         """Whether it has failed, so many seconds after the first time."""
         gang = ObservedGang(
-            self.state, bound=frozenset(bound.split()), stuck=stuck, victims_leave=victims_leave
+            self.state,
+            bound=frozenset(bound.split()),
+            stuck=stuck,
+            victims_leave_until=NOW + victims_leave_until,
         )
         self.state = completed(gang, NOW + seconds)
         assert isinstance(self.state.decision, Assignment)
@@ -70,6 +75,20 @@ def test_other_pods_follow_those_that_preempt() -> None:
     assert released() == [True, True]
 
 
+def test_other_pods_are_released_once_the_gang_was_scheduled() -> None:
+    """Also if a pod beyond the minimum still waits for its host."""
+    first, second = PodSlot("a", 0), PodSlot("a", 1)
+    gang = Released(replace(RELEASED, hosts={first: "h0"}, preempting=True))
+    gang.state = replace(gang.state, demand=replace(gated(gang.state.demand), was_scheduled=True))
+    gang.at(0)
+    assert isinstance(gang.state.decision, Assignment)
+    assert gang.state.decision.releases(second)
+    assert not gang.state.decision.hosts, "a replacement may go to any host"
+    before = gang.state
+    gang.at(1)
+    assert gang.state is before
+
+
 def test_first_bound_pod_starts_the_time() -> None:
     gang = Released()
     assert not gang.at(0, stuck=True)
@@ -94,9 +113,15 @@ def test_binding_that_goes_on_has_no_limit() -> None:
 def test_leaving_victims_are_waited_for() -> None:
     gang = Released()
     assert not gang.at(0, bound="a-0", stuck=True)
-    assert not gang.at(50, bound="a-0", stuck=True, victims_leave=True)
-    assert not gang.at(51, bound="a-0", stuck=True)
-    assert gang.at(51 + timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True)
+    assert not gang.at(50, bound="a-0", stuck=True, victims_leave_until=51)
+    assert not gang.at(51, bound="a-0", stuck=True, victims_leave_until=51)
+    assert gang.at(51 + timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True, victims_leave_until=51)
+
+
+def test_round_follows_when_victims_are_no_longer_waited_for() -> None:
+    gang = ObservedGang(GangState(gated(demand("a", 2)), RELEASED), victims_leave_until=NOW + 5)
+    assert run_round(ClusterCapacity(), changes({}, gang), NOW).next_at == NOW + 5
+    assert run_round(ClusterCapacity(), changes({}, gang), NOW + 5).next_at is None
 
 
 @pytest.mark.parametrize("exempt", ["was scheduled", "in part"])

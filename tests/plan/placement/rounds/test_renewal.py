@@ -34,6 +34,17 @@ def test_nominations_are_renewed_for_another_scheduler(decision: Assignment | Wa
     assert renewal(renewed(first, "two", NOW + 100)) == "two"
 
 
+def test_only_pods_that_are_still_gated_keep_nominations() -> None:
+    """While others are preempted for a part of a gang, the rest stays nominated."""
+    first, second = PodSlot("a", 0), PodSlot("a", 1)
+    nodes = {first: "r0-h0", second: "r0-h1"}
+    preempting = Assignment(nodes=nodes, nominated=True, released=True, hosts={first: "h"}, preempting=True)
+    state = GangState(demand("a", 2, required=RACK), preempting)
+    assert state.nominations == {second: "r0-h1"}
+    assert renewal(renewed(state, "one", NOW)) == "one"
+    assert [preempting.nominated_node(slot) for slot in nodes] == ["", "r0-h1"]
+
+
 def test_nominations_for_unknown_scheduler_are_renewed_by_time() -> None:
     first = renewed(state_of(NOMINATED), "", NOW)
     assert renewal(first) == "1970-01-01T00:16:40Z"

@@ -36,6 +36,7 @@ def gang(draw: st.DrawFn, name: str) -> ObservedGang:
         Assignment(nodes=nodes),
         Assignment(nodes=nodes, nominated=True),
         Assignment(nodes=nodes, nominated=True, released=True),
+        Assignment(nodes=nodes, nominated=True, released=True, preempting=True),
     ]
     shown = draw(st.dictionaries(st.sampled_from([f"{name}-0", f"{name}-1"]), NODES))
     state = GangState(gated(wanted), draw(st.sampled_from(decisions)))
@@ -43,7 +44,8 @@ def gang(draw: st.DrawFn, name: str) -> ObservedGang:
 
 
 def gives_way(rival: ObservedGang, to: ObservedGang) -> bool:
-    if rival is to or not rival.state.nominations:
+    decision = rival.state.decision
+    if rival is to or not rival.state.nominations or getattr(decision, "released", False):
         return False
     if rival.state.waits and any(pod.node for pod in to.state.demand.pods):
         return rival.priority <= to.priority

@@ -411,19 +411,40 @@ def test_preempting_gang_counts_only_pods_that_stay() -> None:
     assert found.hosts == found.nodes, "pods are preempted there, and not on other nodes"
 
 
-def test_only_occupied_nodes_are_pinned() -> None:
-    """A pod whose node is free may go elsewhere if it is taken."""
+@pytest.mark.parametrize("grouped", [False, True])
+def test_only_occupied_nodes_are_pinned(grouped: bool) -> None:
+    """A pod whose node is free may go elsewhere if it is taken. It follows later, unless the pods form a
+    group, of which the scheduler considers none before all are released."""
     nodes = racks(1, 2)
     nodes["r0-h0"] = used(nodes["r0-h0"], 8, priority=0)
     capacity = ClusterCapacity()
     (state,) = run_round(capacity, changes(nodes, asks(demand("a", 2), priority=5)), NOW).changed.values()
-    state = replace(state, demand=gated(state.demand))
+    state = replace(state, demand=replace(gated(state.demand), grouped=grouped))
     assert isinstance(state.decision, Assignment)
     shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
     found = decided(
         run_round(capacity, changes({}, ObservedGang(state, nominations=shown, priority=5)), NOW), "a-gang"
     )
-    assert (set(found.hosts.values()), found.preempting) == ({"r0-h0"}, True)
+    assert (set(found.hosts.values()), found.preempting) == ({"r0-h0"}, not grouped)
+    assert all(map(found.releases, found.nodes)) == grouped
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_pod_of_a_group_created_later_is_not_waited_for(grouped: bool) -> None:
+    """Pods beyond the minimum of a group are created once the minimum is scheduled."""
+    first = WantedPod(PodSlot("a", 0), "a-0")
+    wanted = replace(demand("a", 2, minimum=1, required=RACK, existing={0: first}), grouped=grouped)
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(racks(1, 2), asks(wanted)), NOW).changed.values()
+    assert isinstance(state.decision, Assignment)
+    assert state.decision.gated
+    assert len(state.decision.nodes) == 2
+    unseen = run_round(capacity, changes({}, ObservedGang(state)), NOW)
+    assert not unseen.changed, "the pod of the minimum has no nomination yet"
+    seen = ObservedGang(state, nominations={"a-0": state.decision.nodes[first.slot]})
+    result = run_round(capacity, changes({}, seen), NOW)
+    assert bool(result.changed) == grouped
+    assert not grouped or decided(result, "a-gang").released
 
 
 def test_replacement_in_a_running_gang_is_not_pinned_to_a_host() -> None:

@@ -13,6 +13,7 @@ from itertools import chain
 
 import structlog
 
+from grove import timing
 from grove.api.naming.well_known import HOSTNAME
 from grove.api.types import kubernetes_objects
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
@@ -37,8 +38,8 @@ class ClusterView:
         self._nodes, self._pods, self._devices = nodes, pods, devices
         self._read: dict[str, Node] = {}
         self._use: dict[str, _Use] = {}
-        self._leaving: Counter[str] = Counter()
-        """How many terminating pods each node has."""
+        self._leaving: dict[str, Counter[float]] = {}
+        """By node, when the grace periods of its terminating pods end, and of how many."""
         self._unbound: dict[tuple[str, str], ClusterPod] = {}
         self._undecided: dict[str, ClusterPod] = {}
         self._changed_gangs: set[tuple[str, str]] = set()
@@ -175,9 +176,11 @@ class ClusterView:
         found, shape = self.node(node), pod.profile.shape
         return found is not None and shape is not None and may_run(shape, found, self._nodes.keys)
 
-    def has_leaving_pods(self, node: str) -> bool:
-        """Whether pods on a node are terminating."""
-        return node in self._leaving
+    def leaving_until(self, node: str) -> float:
+        """Until when the terminating pods of a node are waited for; 0 if there are none. What is left then is
+        on a lost node, or has a finalizer, and may stay for any time."""
+        leaving = self._leaving.get(node)
+        return max(leaving) + timing.TERMINATING_EXTRA_WAIT if leaving else 0.0
 
     def has_room(self, name: str, requests: Amounts) -> bool:
         """Whether a node has room for a pod with these requests."""
@@ -222,7 +225,7 @@ class ClusterView:
             self._undecided.pop(old.uid, None)
         for pod, sign in ((old, -1), (new, 1)):
             if pod is not None and pod.node and pod.profile.terminating:
-                self._count_leaving(pod.node, sign)
+                self._count_leaving(pod, sign)
         if new is not None and new.is_undecided:
             self._undecided[new.uid] = new
         if new is not None and new.is_unbound_foreign:
@@ -232,10 +235,13 @@ class ClusterView:
                 if pod is not None and pod.used_node:
                     self._add(pod.used_node, pod.profile.priority, pod.profile.requests, sign)
 
-    def _count_leaving(self, node: str, sign: int) -> None:
-        self._leaving[node] += sign
-        if not self._leaving[node]:
-            del self._leaving[node]
+    def _count_leaving(self, pod: ClusterPod, sign: int) -> None:
+        leaving = self._leaving.setdefault(pod.node, Counter())
+        leaving[pod.leaves_by] += sign
+        if not leaving[pod.leaves_by]:
+            del leaving[pod.leaves_by]
+        if not leaving:
+            del self._leaving[pod.node]
 
     def _add(self, node: str, priority: int, requests: Amounts, sign: int) -> None:
         """Add requests to the use of a node, or subtract them. What is not used is not listed."""

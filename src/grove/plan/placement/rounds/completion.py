@@ -2,7 +2,8 @@
 
 The scheduler binds the pods of a gang one after another. If a pod of a higher priority takes a node in
 between, the pods that are bound hold their nodes without effect. Such a gang has a few seconds, in which the
-scheduler may find another node; the time in which pods that it has preempted are leaving does not count.
+scheduler may find another node; the time in which pods that it has preempted are leaving does not count,
+as far as their grace periods last.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ def completed(gang: ObservedGang, now: float) -> GangState:
     state, assignment = gang.state, gang.state.decision
     assert isinstance(assignment, Assignment)
     if state.demand.was_scheduled or assignment.in_part:
+        # Its minimum has run: the others hold no nodes without effect, and pods may be replaced on any host.
+        if assignment.hosts:
+            state = replace(state, decision=replace(assignment, hosts={}, preempting=False))
         return replace(state, stuck_since=0.0) if state.stuck_since else state
     assignment = _with_all_released(gang, assignment)
     state = replace(_timed(state, gang, now), decision=assignment)
@@ -52,7 +56,7 @@ def _timed(state: GangState, gang: ObservedGang, now: float) -> GangState:
     on until all are bound: one pod after another may be stuck."""
     half_bound = bool(gang.bound)
     since = state.stuck_since
-    if gang.victims_leave or not (gang.stuck or (since and half_bound)):
+    if now < gang.victims_leave_until or not (gang.stuck or (since and half_bound)):
         since = 0.0
     elif not since or half_bound != state.half_bound:
         since = now

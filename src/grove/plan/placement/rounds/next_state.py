@@ -125,7 +125,9 @@ def _nominated(current: Round, gang: ObservedGang, others_wait: bool) -> GangSta
         # What is undecided after so long was not in flight: the scheduler counts the nominations when it
         # considers these pods.
         hosts = _hosts(current.capacity, gang)
-        released = replace(assignment, released=True, hosts=hosts, preempting=bool(hosts))
+        # The scheduler considers no pod of a group before the minimum of the group is released.
+        preempting = bool(hosts) and not state.demand.grouped
+        released = replace(assignment, released=True, hosts=hosts, preempting=preempting)
         return replace(state, decision=released, since=0.0, backlog=None)
     return _decided(current, gang, others_wait) if expired else replace(state, backlog=backlog)
 

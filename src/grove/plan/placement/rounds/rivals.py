@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 
-from grove.plan.placement.assignment import GangName
+from grove.plan.placement.assignment import Assignment, GangName
 from grove.plan.placement.release import outdated_nominations
 from grove.plan.placement.state import GangState, ObservedGang
 
@@ -23,8 +23,8 @@ class Rivals:
 
     def update(self, gang: ObservedGang, state: GangState) -> None:
         """The state of a gang has changed."""
-        nominated = bool(state.nominations)
-        self._assigned.set(gang, nominated and not state.waits)
+        nominated, decision = bool(state.nominations), state.decision
+        self._assigned.set(gang, nominated and isinstance(decision, Assignment) and decision.gated)
         self._holding.set(gang, nominated and state.waits)
 
     def of(self, gang: ObservedGang) -> Iterator[GangName]:

@@ -63,6 +63,7 @@ def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) ->
     states = {name: renewed(state, changes.scheduler, now) for name, state in states.items()}
     changed = {name: state for name, state in states.items() if _differs(state, before[name])}
     times = [*_times(states.values(), changes, now)]
+    times += (gang.victims_leave_until for gang in order if gang.victims_leave_until > now)
     if any(_is_nominated_already(gang, changed.get(gang.state.demand.gang)) for gang in order):
         times.append(now)
     return RoundResult(changed, min(times, default=None))
