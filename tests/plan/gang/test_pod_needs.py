@@ -152,6 +152,16 @@ def test_nodes_of_volume_and_affinity_must_both_match() -> None:
     assert shapes(planned(sim, sources))["wl-0-a"].affinity == (expected,)
 
 
+def test_equal_nodes_of_several_volumes_are_combined_once() -> None:
+    zones = tuple(Term((Requirement("zone", "In", (zone,)),)) for zone in ("z1", "z2"))
+    racks = tuple(Term((Requirement("rack", "In", (rack,)),)) for rack in ("r1", "r2"))
+    names = [f"data-{i}" for i in range(6)]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    known = {name: KnownVolume(True, (zones, racks)[i % 2]) for i, name in enumerate(names)}
+    found = shapes(planned(a_simulator(volumes=volumes), replace(SOURCES, volumes=known)))
+    assert len(found["wl-0-a"].affinity or ()) == 4
+
+
 def test_unbound_volumes_have_the_nodes_of_their_class() -> None:
     in_rack = (Term((Requirement("rack", "In", ("r1",)),)),)
     known = {"data": KnownVolume(False, in_rack)}
