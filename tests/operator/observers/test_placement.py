@@ -180,6 +180,21 @@ def test_successor_keeps_its_room_between_two_watches() -> None:
     assert predecessor() == "", "gone in the watch of all pods only"
 
 
+def test_waiting_gang_is_recorded_once_its_predecessor_is_gone() -> None:
+    old = pod("old", node="h0", labels=OURS)
+    pods = listed(old, pod("a-0", labels=OURS, **GATED))
+    placement = state(listed_nodes(node("h0", cpu="1", pods="110")), pods)
+    successor = WantedPod(PodSlot("a", 0), "a-0", predecessor="h0", predecessor_name="old")
+    wanted = replace(demand("a", 1, existing={0: successor}), gang=GangName("n", "gang"), levels=("zone",))
+    placement.update(KEY, [wanted])
+    pods.apply_event("DELETED", old)
+    changes = placement.changes()
+    assert changes is not None
+    waiting = RoundResult({wanted.gang: replace(changes.gangs[0].state, decision=Waiting("full"))})
+    assert placement.record(waiting) == {KEY}
+    assert placement.of(KEY).decisions == {"gang": Waiting("full")}
+
+
 def test_existing_pods_keep_the_devices_that_they_claim() -> None:
     """The requests of an admitted pod do not show them."""
     wanted = gated(demand("a", 1, gpus=0))

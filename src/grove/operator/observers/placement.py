@@ -196,7 +196,7 @@ class PlacementState:
             for name in view.take_changed_nodes()
         }
         changed = self._changed | self._open | {GangName(*each) for each in view.take_changed_gangs()}
-        states = [self._states[gang] for gang in changed if gang in self._states]
+        states = [self._without_gone_predecessors(gang) for gang in changed if gang in self._states]
         known = [state for state in states if view.require(state.demand.label_keys)]
         in_flight = PodsInFlight(view.undecided(SCHEDULERS), view.could_go)
         gangs = [self._observed(state, in_flight) for state in known]
@@ -220,9 +220,17 @@ class PlacementState:
 
         return with_present_predecessors(demand, before, node_of)
 
+    def _without_gone_predecessors(self, gang: GangName) -> GangState:
+        """The state of a gang, stored with the demand that the round reads: the result of the round is for
+        that demand."""
+        state = self._states[gang]
+        demand = self._with_present_predecessors(state.demand)
+        if demand is not state.demand:
+            state = self._states[gang] = replace(state, demand=demand)
+        return state
+
     def _observed(self, state: GangState, in_flight: PodsInFlight | None = None) -> ObservedGang:
-        demand, view = self._with_present_predecessors(state.demand), self._view
-        state = replace(state, demand=demand) if demand is not state.demand else state
+        demand, view = state.demand, self._view
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
         found = [
