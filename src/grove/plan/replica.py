@@ -148,6 +148,7 @@ def _plan_existing(
             enforced=of_replica(enforced),
         ),
         placement_demands=demands,
+        demands_complete=gang_planner.placements.needs_listed,
         partial=held is not None or gang_planner.scheduler_objects.holds_new_gangs,
     )
 

@@ -96,6 +96,19 @@ async def test_nothing_is_decided_before_existing_gangs_have_reported() -> None:
     assert placement.changes() is not None
 
 
+async def test_incomplete_report_of_an_existing_gang_is_no_report() -> None:
+    placement, other = (
+        state(listed_nodes(node("a", unschedulable=False)), listed()),
+        ReplicaKey("ns", "wl", 1),
+    )
+    placement.expect({other}, until=1010.0)
+    assert not placement.update(other, (), complete=False)
+    placement.update(KEY, [demand("a", 1)])
+    assert placement.changes() is None, "its volumes are not listed"
+    assert placement.update(other, [demand("b", 1)])
+    assert placement.changes() is not None
+
+
 async def test_silent_replicas_are_waited_for_with_a_limit() -> None:
     placement = state(listed_nodes(node("a", unschedulable=False)), listed())
     placement.expect({ReplicaKey("ns", "silent", 0)}, until=999.0)

@@ -96,7 +96,7 @@ def test_claim_that_pods_share_is_not_counted_and_said_so(scope: str, level: str
     assert "Not counted and not held: claim own: pods share it" in found.message
 
 
-@pytest.mark.parametrize(
+UNLISTED = pytest.mark.parametrize(
     ("sources", "pod_spec"),
     [
         (replace(SOURCES, devices=None), {"resourceClaims": [CLAIM]}),
@@ -105,11 +105,22 @@ def test_claim_that_pods_share_is_not_counted_and_said_so(scope: str, level: str
     ],
     ids=["devices", "templates", "volumes"],
 )
+
+
+@UNLISTED
 def test_gang_is_undecided_until_everything_is_listed(sources: ClaimSources, pod_spec: Any) -> None:
     sim = a_simulator(**pod_spec)
     plan = planned(sim, sources)
     assert plan.placement_demands == ()
     assert not [each for each in plan.intents if each.id.startswith(("create Pod ", "create PodGang"))]
+
+
+@UNLISTED
+def test_demands_are_complete_once_everything_is_listed(sources: ClaimSources, pod_spec: Any) -> None:
+    sim, known = a_simulator(**pod_spec), replace(SOURCES, volumes={"data": KnownVolume(True)})
+    sim.execute(planned(sim, known, decisions={"wl-0": Waiting("no room")}))
+    found = [planned(sim, each) for each in (sources, known)]
+    assert [(len(plan.placement_demands), plan.demands_complete) for plan in found] == [(0, False), (1, True)]
 
 
 @pytest.mark.parametrize(

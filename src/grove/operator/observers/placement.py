@@ -80,8 +80,9 @@ class PlacementState:
         names = {pod.spec.node_name for pod in pods} - {""}
         return {name: node.labels for name in names if (node := self._view.node(name)) is not None}
 
-    def update(self, key: ReplicaKey, demands: Iterable[Demand]) -> bool:
-        """Take over the demands of a replica. Returns whether there is something to decide."""
+    def update(self, key: ReplicaKey, demands: Iterable[Demand], *, complete: bool = True) -> bool:
+        """Take over the demands of a replica. `complete`: whether these are all that it has. Returns whether
+        there is something to decide."""
         wanted = {demand.gang: demand for demand in demands}
         ended = self._gangs.get(key, frozenset()) - wanted.keys()
         for gang in ended:
@@ -94,9 +95,9 @@ class PlacementState:
         for gang, demand in wanted.items():
             self._owners[gang] = key
             undecided |= self._update(gang, demand)
-        complete = self._reported(key)
+        all_known = complete and self._reported(key)
         # What is reserved for a gang that ended is free for gangs that wait.
-        return undecided or complete or (bool(ended) and bool(self._open))
+        return undecided or all_known or (bool(ended) and bool(self._open))
 
     def expect(self, replicas: Iterable[ReplicaKey], until: float) -> None:
         """Decide on nothing before these replicas have reported, or the time is over: a process that becomes

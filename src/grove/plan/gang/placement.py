@@ -175,6 +175,8 @@ class PlacementPlanner:
         self._scaled_gangs = [gang for gang in gangs if gang.base_gang]
         self._topology = snapshot.topology
         self.demands: list[Demand] = []
+        self.needs_listed = True
+        """Whether no demand is missing only because the volumes or devices of pods are not listed yet."""
         self.placed: dict[str, Condition | None] = {}
         """The gangs that the operator places, also those that have their nodes; with the condition that says
         what of their needs nominations do not hold."""
@@ -213,6 +215,7 @@ class PlacementPlanner:
                 return GangPlacement()
             return GangPlacement(applies=True, message=f"cannot place it: {problem}")
         if not listed:
+            self.needs_listed = False
             return GangPlacement(applies=True)
         if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
             return GangPlacement(applies=True, message=f"waits for {missing}, which does not exist")
