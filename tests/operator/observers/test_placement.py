@@ -116,6 +116,21 @@ async def test_silent_replicas_are_waited_for_with_a_limit() -> None:
     assert placement.changes() is not None
 
 
+def test_replicas_learn_why_the_cluster_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = ClusterPods()
+    placement = state(listed_nodes(node("a")), pods)
+    placement.update(KEY, [demand("a", 1)])
+    assert (placement.of(KEY).delay, placement.newly_delayed()) == ("", set())
+    monkeypatch.setattr(ClusterPods, "problem", "500 broken")
+    assert (placement.of(KEY).delay, placement.of(KEY).problem) == ("pods: 500 broken", "")
+    assert [placement.newly_delayed() for _ in range(2)] == [{KEY}, set()]
+    monkeypatch.setattr(ClusterPods, "problem", "403 forbidden")
+    assert placement.of(KEY).problem == "pods: 403 forbidden"
+    assert [placement.newly_delayed() for _ in range(2)] == [{KEY}, set()]
+    pods.replace((), "1")
+    assert (placement.of(KEY).delay, placement.newly_delayed()) == ("", set())
+
+
 async def test_released_gang_is_watched_until_it_was_complete() -> None:
     placement = state(listed_nodes(node("a", unschedulable=False)), listed())
     wanted = demand("a", 1)

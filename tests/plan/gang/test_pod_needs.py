@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.meta import Condition
 from grove.plan.model import Plan
 from grove.plan.placement.assignment import Placements, Waiting
@@ -113,6 +114,19 @@ def test_gang_is_undecided_until_everything_is_listed(sources: ClaimSources, pod
     plan = planned(sim, sources)
     assert plan.placement_demands == ()
     assert not [each for each in plan.intents if each.id.startswith(("create Pod ", "create PodGang"))]
+
+
+def test_new_replica_says_why_volumes_are_not_listed() -> None:
+    sim, sources = a_simulator(volumes=[VOLUME]), replace(SOURCES, volumes=None)
+    silent = planned(sim, sources)
+    assert (silent.report, silent.intents) == (None, ())
+    assert silent.requeue_at == sim.now + timing.PLACEMENT_LIST_CHECK
+    failing = replace(sources, delay="volumes: 500 broken")
+    sim.execute(planned(sim, failing))
+    plan = planned(sim, failing)
+    (status,) = (each.desired for each in plan.status_updates if each.target.kind == "PodGang")
+    assert any("annot place it yet: volumes: 500 broken" in each.message for each in status.conditions)
+    assert plan.requeue_at is None, "an event follows once they are listed"
 
 
 @UNLISTED

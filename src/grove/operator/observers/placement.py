@@ -59,7 +59,7 @@ class PlacementState:
         self._owners: dict[GangName, ReplicaKey] = {}
         self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
         self._gone: set[GangName] = set()
-        self._forbidden = False
+        self._delayed = (False, False)
         self._expected: set[ReplicaKey] = set()
         self._expected_until = 0.0
         self._changed: set[GangName] = set()
@@ -74,7 +74,8 @@ class PlacementState:
         }
         view = self._view
         problem = view.problem if view.is_forbidden else ""
-        return Placements(decisions, problem, self._node_labels(pods) if view.require(levels) else None)
+        labels = self._node_labels(pods) if view.require(levels) else None
+        return Placements(decisions, problem, labels, delay=view.delay)
 
     def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
         names = {pod.spec.node_name for pod in pods} - {""}
@@ -160,11 +161,11 @@ class PlacementState:
         """Whether nodes and pods are listed, so that gangs can be decided on."""
         return self._view.synced
 
-    def newly_forbidden(self) -> set[ReplicaKey]:
-        """The replicas whose gangs wait for a cluster that cannot be listed, once it is known that a right is
-        missing."""
-        before, self._forbidden = self._forbidden, self._view.is_forbidden
-        return set(self._gangs) if self._forbidden and not before else set()
+    def newly_delayed(self) -> set[ReplicaKey]:
+        """The replicas whose gangs wait for a cluster that cannot be listed, once it is known why, and once
+        it is known that a right is missing."""
+        before, self._delayed = self._delayed, (bool(self._view.delay), self._view.is_forbidden)
+        return set(self._gangs) if any(self._delayed) and self._delayed != before else set()
 
     @property
     def round_delay(self) -> float | None:

@@ -76,6 +76,8 @@ class GangPlacement(Struct, frozen=True):
     """Whether the base gang must be scheduled first."""
     decision: Decision | None = None
     """What is decided, also for a gang that waits: nodes may be held for it."""
+    delay: str = ""
+    """Of an undecided gang: why the decision takes long, as far as it is known."""
     placed_by: int = 0
     """Of a gang of which pods may have nodes: by which constraint it was placed."""
 
@@ -216,14 +218,16 @@ class PlacementPlanner:
             return GangPlacement(applies=True, message=f"cannot place it: {problem}")
         if not listed:
             self.needs_listed = False
-            return GangPlacement(applies=True)
+            return GangPlacement(applies=True, delay=_delay(placements.sources.delay or placements.delay))
         if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
             return GangPlacement(applies=True, message=f"waits for {missing}, which does not exist")
         self.demands.append(demand)
         decision = placements.decisions.get(gang.name)
+        if decision is None:
+            return GangPlacement(applies=True, delay=_delay(placements.delay))
         if isinstance(decision, Waiting):
             return GangPlacement(applies=True, message=decision.message, decision=decision)
-        message = IN_PART if decision is not None and decision.in_part else ""
+        message = IN_PART if decision.in_part else ""
         return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
 
     def _demand(
@@ -320,6 +324,10 @@ class PlacementPlanner:
         shared = levels[: levels.index(key) + 1]
         pins = next(iter(record.pins.values()), {})
         return {level: pins[level] for level in shared if level in pins}
+
+
+def _delay(reason: str) -> str:
+    return f"cannot place it yet: {reason}" if reason else ""
 
 
 def held_by_user(gang: Gang, cliques: Mapping[str, CliqueState]) -> bool:
