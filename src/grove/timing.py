@@ -198,6 +198,7 @@ PLACEMENT_PROOF_WORK = 50_000  # of these, for the complete search before a gang
 PLACEMENT_PACKING_ROUNDS = (30, 1000)  # times that units of a gang are taken out and placed again, by domain
 PLACEMENT_TRIALS = 3  # domains that are compared for a unit while a gang is packed
 PLACEMENT_SPLITS = 4  # preferred domains that are tried for a unit that none of them holds
+NODE_TERMS = 256  # of node affinity for one pod, with those of its volumes; further volumes do not count
 PLACEMENT_SCORE_DIGITS = 4  # of the score in the status of a gang
 FREE_SLOT_SIZES = (1, 8, 16, 32, 64)  # GPUs: one, a host, and what gangs of several hosts have
 PLACEMENT_DOMAINS_SHOWN = 3  # of these, in the message of a condition

@@ -122,5 +122,7 @@ class Plan(Struct, frozen=True):
     """What other keys read: a replica reports a `ReplicaSummary` to its set."""
     placement_demands: tuple[Demand, ...] = ()
     """The gangs that have pods without a node, and are placed by the operator."""
+    demands_complete: bool = True
+    """Whether these are all such gangs: the demand of some may depend on what is not listed yet."""
     partial: bool = False
     """Whether the plan omits some of what the spec asks for."""

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.types.podclique import PodClique
 from grove.plan.autoscaling import plan_autoscalers
 from grove.plan.cliques.force_delete import force_deletes
@@ -96,7 +97,10 @@ def _plan_existing(
     if gang_planner.awaits_decision and _is_new(snapshot):
         # All of it is written and reported in one pass, so that placement costs no call: first pods need no
         # events, and the set need not be confirmed before objects that it never had are created.
-        return Plan(placement_demands=demands)
+        # No event says that volumes or devices cannot be listed.
+        listed = gang_planner.placements.needs_listed
+        check_at = None if listed else now + timing.PLACEMENT_LIST_CHECK
+        return Plan(placement_demands=demands, requeue_at=check_at)
     delete_surplus(snapshot, layout, pods_by_clique, writes)
     obsolete, retry_at = gang_planner.scheduler_objects.obsolete.plan_deletes(now)
     writes.add_all(obsolete)
@@ -148,6 +152,7 @@ def _plan_existing(
             enforced=of_replica(enforced),
         ),
         placement_demands=demands,
+        demands_complete=gang_planner.placements.needs_listed,
         partial=held is not None or gang_planner.scheduler_objects.holds_new_gangs,
     )
 

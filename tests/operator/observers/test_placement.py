@@ -97,11 +97,39 @@ async def test_nothing_is_decided_before_existing_gangs_have_reported() -> None:
     assert placement.changes() is not None
 
 
+async def test_incomplete_report_of_an_existing_gang_is_no_report() -> None:
+    placement, other = (
+        state(listed_nodes(node("a", unschedulable=False)), listed()),
+        ReplicaKey("ns", "wl", 1),
+    )
+    placement.expect({other}, until=1010.0)
+    assert not placement.update(other, (), complete=False)
+    placement.update(KEY, [demand("a", 1)])
+    assert placement.changes() is None, "its volumes are not listed"
+    assert placement.update(other, [demand("b", 1)])
+    assert placement.changes() is not None
+
+
 async def test_silent_replicas_are_waited_for_with_a_limit() -> None:
     placement = state(listed_nodes(node("a", unschedulable=False)), listed())
     placement.expect({ReplicaKey("ns", "silent", 0)}, until=999.0)
     placement.update(KEY, [demand("a", 1)])
     assert placement.changes() is not None
+
+
+def test_replicas_learn_why_the_cluster_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = ClusterPods()
+    placement = state(listed_nodes(node("a")), pods)
+    placement.update(KEY, [demand("a", 1)])
+    assert (placement.of(KEY).delay, placement.newly_delayed()) == ("", set())
+    monkeypatch.setattr(ClusterPods, "problem", "500 broken")
+    assert (placement.of(KEY).delay, placement.of(KEY).problem) == ("pods: 500 broken", "")
+    assert [placement.newly_delayed() for _ in range(2)] == [{KEY}, set()]
+    monkeypatch.setattr(ClusterPods, "problem", "403 forbidden")
+    assert placement.of(KEY).problem == "pods: 403 forbidden"
+    assert [placement.newly_delayed() for _ in range(2)] == [{KEY}, set()]
+    pods.replace((), "1")
+    assert (placement.of(KEY).delay, placement.newly_delayed()) == ("", set())
 
 
 async def test_released_gang_is_watched_until_it_was_complete() -> None:
@@ -198,6 +226,21 @@ def test_successor_keeps_its_room_between_two_watches() -> None:
     assert predecessor() == ""
     placement.update(KEY, [wanted])
     assert predecessor() == "", "gone in the watch of all pods only"
+
+
+def test_waiting_gang_is_recorded_once_its_predecessor_is_gone() -> None:
+    old = pod("old", node="h0", labels=OURS)
+    pods = listed(old, pod("a-0", labels=OURS, **GATED))
+    placement = state(listed_nodes(node("h0", cpu="1", pods="110")), pods)
+    successor = WantedPod(PodSlot("a", 0), "a-0", predecessor="h0", predecessor_name="old")
+    wanted = replace(demand("a", 1, existing={0: successor}), gang=GangName("n", "gang"), levels=("zone",))
+    placement.update(KEY, [wanted])
+    pods.apply_event("DELETED", old)
+    changes = placement.changes()
+    assert changes is not None
+    waiting = RoundResult({wanted.gang: replace(changes.gangs[0].state, decision=Waiting("full"))})
+    assert placement.record(waiting) == {KEY}
+    assert placement.of(KEY).decisions == {"gang": Waiting("full")}
 
 
 def test_existing_pods_keep_the_devices_that_they_claim() -> None:

@@ -34,10 +34,10 @@ def a_simulator(mode: PlacementMode = PlacementMode.ALL, **pod_spec: Any) -> Sim
     return sim
 
 
-def planned(sim: Simulator, decision: Decision | None = None, problem: str = "") -> Plan:
+def planned(sim: Simulator, decision: Decision | None = None, problem: str = "", delay: str = "") -> Plan:
     decisions = {"wl-0": decision} if decision is not None else {}
     topology = ResolvedTopology("t", {"rack": "rack"}, found=True)
-    placements = Placements(decisions, problem)
+    placements = Placements(decisions, problem, delay=delay)
     return plan_replica(replace(sim.snapshot(), placements=placements, topology=topology), sim.now)
 
 
@@ -317,6 +317,19 @@ def test_unconstrained_gang_does_not_wait_for_missing_rights() -> None:
     sim.execute(planned(sim, problem="nodes is forbidden"))
     assert len(sim.pods()) == 2
     assert not any(map(gates, pod_specs(sim).values()))
+
+
+def test_new_replica_says_why_it_is_not_decided_yet() -> None:
+    sim = a_simulator()
+    silent = planned(sim)
+    assert (silent.report, silent.intents, silent.requeue_at) == (None, (), None)
+    sim.execute(planned(sim, delay="nodes: 500 broken"))
+    plan = planned(sim, delay="nodes: 500 broken")
+    assert plan.report is not None
+    (status,) = (each.desired for each in plan.status_updates if each.target.kind == "PodGang")
+    assert any("annot place it yet: nodes: 500 broken" in each.message for each in status.conditions)
+    assert not sim.pods(), "until it is decided"
+    assert plan.placement_demands
 
 
 def test_annotation_that_was_damaged_records_nothing() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.meta import Condition
 from grove.plan.model import Plan
 from grove.plan.placement.assignment import Placements, Waiting
@@ -96,7 +97,7 @@ def test_claim_that_pods_share_is_not_counted_and_said_so(scope: str, level: str
     assert "Not counted and not held: claim own: pods share it" in found.message
 
 
-@pytest.mark.parametrize(
+UNLISTED = pytest.mark.parametrize(
     ("sources", "pod_spec"),
     [
         (replace(SOURCES, devices=None), {"resourceClaims": [CLAIM]}),
@@ -105,11 +106,35 @@ def test_claim_that_pods_share_is_not_counted_and_said_so(scope: str, level: str
     ],
     ids=["devices", "templates", "volumes"],
 )
+
+
+@UNLISTED
 def test_gang_is_undecided_until_everything_is_listed(sources: ClaimSources, pod_spec: Any) -> None:
     sim = a_simulator(**pod_spec)
     plan = planned(sim, sources)
     assert plan.placement_demands == ()
     assert not [each for each in plan.intents if each.id.startswith(("create Pod ", "create PodGang"))]
+
+
+def test_new_replica_says_why_volumes_are_not_listed() -> None:
+    sim, sources = a_simulator(volumes=[VOLUME]), replace(SOURCES, volumes=None)
+    silent = planned(sim, sources)
+    assert (silent.report, silent.intents) == (None, ())
+    assert silent.requeue_at == sim.now + timing.PLACEMENT_LIST_CHECK
+    failing = replace(sources, delay="volumes: 500 broken")
+    sim.execute(planned(sim, failing))
+    plan = planned(sim, failing)
+    (status,) = (each.desired for each in plan.status_updates if each.target.kind == "PodGang")
+    assert any("annot place it yet: volumes: 500 broken" in each.message for each in status.conditions)
+    assert plan.requeue_at is None, "an event follows once they are listed"
+
+
+@UNLISTED
+def test_demands_are_complete_once_everything_is_listed(sources: ClaimSources, pod_spec: Any) -> None:
+    sim, known = a_simulator(**pod_spec), replace(SOURCES, volumes={"data": KnownVolume(True)})
+    sim.execute(planned(sim, known, decisions={"wl-0": Waiting("no room")}))
+    found = [planned(sim, each) for each in (sources, known)]
+    assert [(len(plan.placement_demands), plan.demands_complete) for plan in found] == [(0, False), (1, True)]
 
 
 @pytest.mark.parametrize(
@@ -150,6 +175,16 @@ def test_nodes_of_volume_and_affinity_must_both_match() -> None:
     sources = replace(SOURCES, volumes={"data": KnownVolume(True, IN_ZONE)})
     expected = Term((Requirement("rack", "Exists"), *IN_ZONE[0].expressions))
     assert shapes(planned(sim, sources))["wl-0-a"].affinity == (expected,)
+
+
+def test_equal_nodes_of_several_volumes_are_combined_once() -> None:
+    zones = tuple(Term((Requirement("zone", "In", (zone,)),)) for zone in ("z1", "z2"))
+    racks = tuple(Term((Requirement("rack", "In", (rack,)),)) for rack in ("r1", "r2"))
+    names = [f"data-{i}" for i in range(6)]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    known = {name: KnownVolume(True, (zones, racks)[i % 2]) for i, name in enumerate(names)}
+    found = shapes(planned(a_simulator(volumes=volumes), replace(SOURCES, volumes=known)))
+    assert len(found["wl-0-a"].affinity or ()) == 4
 
 
 def test_unbound_volumes_have_the_nodes_of_their_class() -> None:

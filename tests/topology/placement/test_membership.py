@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from timeit import repeat
+
 import pytest
 
 from grove.topology.placement.index import ClusterIndex
@@ -54,3 +56,13 @@ def test_labels_follow_the_nodes() -> None:
     assert index.narrower_labels(0) == ("rack", "name")
     index.set_node(a_node("a/2/n2"))
     assert index.narrower_labels(0) == ()
+    index.set_node(a_node("a//n3"))
+    assert index.narrower_labels(0) == ("rack", "name")
+    index.remove_node("n3")
+    assert index.narrower_labels(0) == ()
+
+
+def test_labels_take_as_long_with_many_hosts_as_with_few() -> None:
+    few, many = (ClusterIndex(LEVELS, (a_node(f"a/1/n{i}") for i in range(size))) for size in (10, 10_000))
+    times = [min(repeat(lambda each=each: each.narrower_labels(0), number=100)) for each in (few, many)]
+    assert times[1] < 10 * times[0]

@@ -46,12 +46,20 @@ class ClaimSourcesObserver:
             {name: self._volumes.nodes_of_class(name) for name in storage_classes},
             self._problem(on_devices, bool(volumes)),
             requested,
+            self._delay(on_devices, bool(volumes)),
         )
 
     def _problem(self, on_devices: bool, on_volumes: bool) -> str:
         if on_devices and (problem := self._view.device_problem):
             return problem
         return f"volumes: {self._volumes.problem}" if on_volumes and self._volumes.is_forbidden else ""
+
+    def _delay(self, on_devices: bool, on_volumes: bool) -> str:
+        """Why something is not listed yet, as far as it is known."""
+        if on_devices and self._view.device_catalog is None and (delay := self._view.delay):
+            return delay
+        reason = self._volumes.problem if on_volumes and not self._volumes.listed else ""
+        return f"volumes: {reason}" if reason else ""
 
 
 def claims_devices(workload: PodCliqueSet, claims: tuple[PodClaims, ...]) -> bool:

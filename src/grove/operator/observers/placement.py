@@ -59,7 +59,7 @@ class PlacementState:
         self._owners: dict[GangName, ReplicaKey] = {}
         self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
         self._gone: set[GangName] = set()
-        self._forbidden = False
+        self._delayed = (False, False)
         self._expected: set[ReplicaKey] = set()
         self._expected_until = 0.0
         self._changed: set[GangName] = set()
@@ -74,14 +74,16 @@ class PlacementState:
         }
         view = self._view
         problem = view.problem if view.is_forbidden else ""
-        return Placements(decisions, problem, self._node_labels(pods) if view.require(levels) else None)
+        labels = self._node_labels(pods) if view.require(levels) else None
+        return Placements(decisions, problem, labels, delay=view.delay)
 
     def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
         names = {pod.spec.node_name for pod in pods} - {""}
         return {name: node.labels for name in names if (node := self._view.node(name)) is not None}
 
-    def update(self, key: ReplicaKey, demands: Iterable[Demand]) -> bool:
-        """Take over the demands of a replica. Returns whether there is something to decide."""
+    def update(self, key: ReplicaKey, demands: Iterable[Demand], *, complete: bool = True) -> bool:
+        """Take over the demands of a replica. `complete`: whether these are all that it has. Returns whether
+        there is something to decide."""
         wanted = {demand.gang: demand for demand in demands}
         ended = self._gangs.get(key, frozenset()) - wanted.keys()
         for gang in ended:
@@ -94,9 +96,9 @@ class PlacementState:
         for gang, demand in wanted.items():
             self._owners[gang] = key
             undecided |= self._update(gang, demand)
-        complete = self._reported(key)
+        all_known = complete and self._reported(key)
         # What is reserved for a gang that ended is free for gangs that wait.
-        return undecided or complete or (bool(ended) and bool(self._open))
+        return undecided or all_known or (bool(ended) and bool(self._open))
 
     def expect(self, replicas: Iterable[ReplicaKey], until: float) -> None:
         """Decide on nothing before these replicas have reported, or the time is over: a process that becomes
@@ -159,11 +161,11 @@ class PlacementState:
         """Whether nodes and pods are listed, so that gangs can be decided on."""
         return self._view.synced
 
-    def newly_forbidden(self) -> set[ReplicaKey]:
-        """The replicas whose gangs wait for a cluster that cannot be listed, once it is known that a right is
-        missing."""
-        before, self._forbidden = self._forbidden, self._view.is_forbidden
-        return set(self._gangs) if self._forbidden and not before else set()
+    def newly_delayed(self) -> set[ReplicaKey]:
+        """The replicas whose gangs wait for a cluster that cannot be listed, once it is known why, and once
+        it is known that a right is missing."""
+        before, self._delayed = self._delayed, (bool(self._view.delay), self._view.is_forbidden)
+        return set(self._gangs) if any(self._delayed) and self._delayed != before else set()
 
     @property
     def round_delay(self) -> float | None:
@@ -196,7 +198,7 @@ class PlacementState:
             for name in view.take_changed_nodes()
         }
         changed = self._changed | self._open | {GangName(*each) for each in view.take_changed_gangs()}
-        states = [self._states[gang] for gang in changed if gang in self._states]
+        states = [self._without_gone_predecessors(gang) for gang in changed if gang in self._states]
         known = [state for state in states if view.require(state.demand.label_keys)]
         in_flight = PodsInFlight(view.undecided(SCHEDULERS), view.could_go)
         gangs = [self._observed(state, in_flight) for state in known]
@@ -220,9 +222,17 @@ class PlacementState:
 
         return with_present_predecessors(demand, before, node_of)
 
+    def _without_gone_predecessors(self, gang: GangName) -> GangState:
+        """The state of a gang, stored with the demand that the round reads: the result of the round is for
+        that demand."""
+        state = self._states[gang]
+        demand = self._with_present_predecessors(state.demand)
+        if demand is not state.demand:
+            state = self._states[gang] = replace(state, demand=demand)
+        return state
+
     def _observed(self, state: GangState, in_flight: PodsInFlight | None = None) -> ObservedGang:
-        demand, view = self._with_present_predecessors(state.demand), self._view
-        state = replace(state, demand=demand) if demand is not state.demand else state
+        demand, view = state.demand, self._view
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
         found = [

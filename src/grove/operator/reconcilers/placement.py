@@ -26,10 +26,11 @@ class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
         self._placement, self._enqueue, self._enqueue_later = placement, enqueue, enqueue_later
 
     async def observe(self, key: PlacementKey) -> ClusterChanges | None:
-        """What has changed. Until the cluster is listed, this is repeated: no event says that a right is
-        missing, and then gangs without required levels do not wait."""
+        """What has changed. Until the cluster is listed, this is repeated: no event says why it cannot be
+        listed. Replicas report that, and if a right is missing, gangs without required levels do not
+        wait."""
         if not self._placement.listed:
-            for replica in self._placement.newly_forbidden():
+            for replica in self._placement.newly_delayed():
                 self._enqueue(replica)
             self._enqueue_later(key, timing.PLACEMENT_LIST_CHECK)
         return self._placement.changes()

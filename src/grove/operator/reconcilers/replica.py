@@ -91,7 +91,9 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
             self._reports.record(key, generation, plan.report, result.errors, result.remaining)
         elif result.errors.of_set:  # lost pods could not be patched: the former summary stays
             self._reports.record_errors(key, result.errors.of_set)
-        if self._placement is not None and self._placement.update(key, plan.placement_demands):
+        if self._placement is not None and self._placement.update(
+            key, plan.placement_demands, complete=plan.demands_complete
+        ):
             self._enqueue(PlacementKey())
 
     def plan_failure(self, key: ReplicaKey, error: Exception, now: float) -> Exception:

@@ -76,6 +76,8 @@ class GangPlacement(Struct, frozen=True):
     """Whether the base gang must be scheduled first."""
     decision: Decision | None = None
     """What is decided, also for a gang that waits: nodes may be held for it."""
+    delay: str = ""
+    """Of an undecided gang: why the decision takes long, as far as it is known."""
     placed_by: int = 0
     """Of a gang of which pods may have nodes: by which constraint it was placed."""
 
@@ -171,6 +173,8 @@ class PlacementPlanner:
         self._scaled_gangs = [gang for gang in gangs if gang.base_gang]
         self._topology = snapshot.topology
         self.demands: list[Demand] = []
+        self.needs_listed = True
+        """Whether no demand is missing only because the volumes or devices of pods are not listed yet."""
         self.placed: dict[str, Condition | None] = {}
         """The gangs that the operator places, also those that have their nodes; with the condition that says
         what of their needs nominations do not hold."""
@@ -209,14 +213,17 @@ class PlacementPlanner:
                 return GangPlacement()
             return GangPlacement(applies=True, message=f"cannot place it: {problem}")
         if not listed:
-            return GangPlacement(applies=True)
+            self.needs_listed = False
+            return GangPlacement(applies=True, delay=_delay(placements.sources.delay or placements.delay))
         if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
             return GangPlacement(applies=True, message=f"waits for {missing}, which does not exist")
         self.demands.append(demand)
         decision = placements.decisions.get(gang.name)
+        if decision is None:
+            return GangPlacement(applies=True, delay=_delay(placements.delay))
         if isinstance(decision, Waiting):
             return GangPlacement(applies=True, message=decision.message, decision=decision)
-        message = IN_PART if decision is not None and decision.in_part else ""
+        message = IN_PART if decision.in_part else ""
         return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
 
     def _demand(
@@ -314,6 +321,10 @@ class PlacementPlanner:
         shared = levels[: levels.index(key) + 1]
         pins = next(iter(record.pins.values()), {})
         return {level: pins[level] for level in shared if level in pins}
+
+
+def _delay(reason: str) -> str:
+    return f"cannot place it yet: {reason}" if reason else ""
 
 
 def held_by_user(gang: Gang, cliques: Mapping[str, CliqueState]) -> bool:

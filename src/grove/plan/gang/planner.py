@@ -95,11 +95,11 @@ class GangPlanner:
         body_of = partial(self._repair.gang_body, gang, self._scheduler, references, annotations)
         waits_for_base = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
         placement = self.placements.of(gang, body_of, waits_for_base, self._held(gang))
-        if placement.undecided and is_new:
+        if placement.undecided and is_new and not placement.delay:
             self.awaits_decision = True
             return
-        if placement.message:
-            self.scheduler_objects.pending_reasons[gang.name] = placement.message
+        if reason := placement.message or placement.delay:
+            self.scheduler_objects.pending_reasons[gang.name] = reason
         body = placement.annotated(body_of(placement.attempt))
         write = self._repair.plan_gang(gang, body)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))

@@ -108,6 +108,6 @@ def _volumes(written: PodClaims, sources: ClaimSources) -> tuple[Terms, tuple[st
 
 def _all_nodes(known: Iterable[tuple[str, KnownVolume]]) -> Terms:
     nodes: Terms = None
-    for _, each in known:
-        nodes = both(nodes, each.nodes)
+    for each in dict.fromkeys(volume.nodes for _, volume in known):
+        nodes = both(nodes, each)
     return nodes

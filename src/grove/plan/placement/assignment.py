@@ -141,6 +141,8 @@ class Placements(Struct, frozen=True):
     """The labels of the nodes that pods of the replica are bound to; None: not listed yet."""
     sources: ClaimSources = ClaimSources()
     """What the claims of the replica's pods refer to."""
+    delay: str = ""
+    """Why nothing is decided yet, such as an error of the API server. Every gang waits until that is over."""
 
 
 def failed_gangs(placements: Placements | None) -> frozenset[str]:

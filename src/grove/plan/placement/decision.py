@@ -157,7 +157,7 @@ def _problems(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstan
     starts_over = not any(pod.name for pod in demand.pods)
     kept = kept_pins(unit, demand)
     pins = kept if starts_over else demand.pinned
-    former = _pinned_domain(index, unit, demand.pinned) if starts_over else None
+    former = pinned_domain(index, unit, demand.pinned) if starts_over else None
     first = Problem(pinned_unit(unit, pins), excluded=given.excluded, further=demand.further, former=former)
     return [first, replace(first, gang=pinned_unit(unit, kept))] if kept != pins else [first]
 
@@ -312,7 +312,7 @@ def kept_pins(unit: Unit, demand: Demand) -> dict[str, Pins]:
     return kept
 
 
-def _pinned_domain(index: ClusterIndex, unit: Unit, pins: Mapping[str, Pins]) -> Domain | None:
+def pinned_domain(index: ClusterIndex, unit: Unit, pins: Mapping[str, Pins]) -> Domain | None:
     """The domain that a gang as a whole is pinned to."""
     if unit.required not in index.levels or not pins:
         return None

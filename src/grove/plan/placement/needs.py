@@ -42,6 +42,8 @@ class ClaimSources(Struct, frozen=True):
     """Why devices or volumes cannot be listed, such as a missing RBAC permission."""
     requested: bool = False
     """Whether pods get devices for extended resources that they request."""
+    delay: str = ""
+    """Why devices or volumes are not listed yet, such as an error of the API server."""
 
 
 class PodNeeds(Struct, frozen=True):

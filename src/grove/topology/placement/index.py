@@ -89,6 +89,8 @@ class ClusterIndex:
         self.actual, self.empty = View(), View()
         self._profiles: dict[object, int] = {}
         self._inside: dict[tuple[Domain, int], dict[Domain, int]] = {}
+        self._nodes_at = [0] * len(levels)
+        """By level, how many nodes lie in its domains."""
         self._use: list[NodeUse] = []
         self._unused_ids: list[int] = []
         self._names: list[str] = []
@@ -151,15 +153,11 @@ class ClusterIndex:
     def narrower_labels(self, level: int) -> tuple[str, ...]:
         """The labels of narrower levels that nodes in domains of a level must have to belong to the topology.
         Empty if all of them do."""
-        counts = [self._count_at(each) for each in range(level, len(self.levels))]
+        counts = self._nodes_at[level:]
         carried = [number for number, count in enumerate(counts) if count]
         if not carried or counts[carried[-1]] == counts[0]:
             return ()
         return self.levels[level + 1 : level + 1 + carried[-1]]
-
-    def _count_at(self, level: int) -> int:
-        """How many nodes lie in domains of a level."""
-        return sum(self._inside.get((CLUSTER, level), {}).values())
 
     def view_without(self, priority: int | None, vacated: Collection[str] = ()) -> View:
         """A view in which pods of lower priorities are gone, and all pods of some nodes. Where other gangs
@@ -259,6 +257,8 @@ class ClusterIndex:
         for outer, inner in pairwise(domains):
             _add(self.children, outer, inner, change)
         for number, inner in enumerate(domains):
+            if inner:
+                self._nodes_at[len(inner) - 1] += change
             for outer in domains[:number]:
                 _add(self._inside, (outer, len(inner) - 1), inner, change)
 

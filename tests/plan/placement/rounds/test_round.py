@@ -527,7 +527,13 @@ def test_incomplete_gang_without_a_place_starts_over() -> None:
     capacity = ClusterCapacity()
     capacity.observe(nodes)
     later = NOW + timing.HALF_BOUND_LIMIT
-    assert decided(run_round(capacity, changes({}, ObservedGang(state)), later), "a-gang").failed
+    result = run_round(capacity, changes({}, ObservedGang(state)), later)
+    found = decided(result, "a-gang")
+    assert (found.failed, found.domain) == (True, ("b0", "r0"))
+    (state,) = result.changed.values()
+    again = after_failure(state, demand("a", 2, required=RACK, pinned=wanted.pinned), later)
+    elsewhere = run_round(capacity, changes(racks(2, 2), ObservedGang(again)), later)
+    assert decided(elsewhere, "a-gang").domain == ("b0", "r1"), "other racks are not excluded"
 
 
 @pytest.mark.parametrize(("visible_after", "failed"), [(None, True), (60.0, False)])
@@ -554,6 +560,35 @@ def test_gang_that_may_use_any_node_pauses_after_a_failure() -> None:
     assert first.next_at == NOW + pause
     (state,) = first.changed.values()
     assert decided(run_round(capacity, changes({}, ObservedGang(state)), NOW + pause), "a-gang").nodes
+
+
+def test_gang_is_not_released_in_part_while_it_pauses() -> None:
+    failed = GangState(demand("a", 2), Assignment(failed=True), failures=2)
+    (until,) = after_failure(failed, failed.demand, NOW).failed.values()
+    capacity, visible = ClusterCapacity(), NOW + 30
+    assert visible < until
+    again = ObservedGang(after_failure(failed, failed.demand, NOW))
+    first = run_round(capacity, changes(racks(1, 4), again, visible_after=30.0), NOW)
+    assert first.next_at == until
+    (state,) = first.changed.values()
+    later = run_round(capacity, changes({}, ObservedGang(state), visible_after=30.0), visible)
+    assert waits(later, "a-gang")
+    assert later.next_at == until, "no round before the pause ends"
+    (state,) = later.changed.values()
+    found = decided(
+        run_round(capacity, changes({}, ObservedGang(state), visible_after=30.0), until), "a-gang"
+    )
+    assert not found.in_part
+    assert set(found.nodes.values()) < racks(1, 4).keys()
+
+
+def test_full_cluster_is_released_in_part_after_the_pause() -> None:
+    failed = GangState(demand("a", 2), Assignment(failed=True), failures=2)
+    state = replace(after_failure(failed, failed.demand, NOW), since=NOW, decision=Waiting("no room"))
+    (until,) = state.failed.values()
+    full = {name: used(each, 8) for name, each in racks(1, 2).items()}
+    result = run_round(ClusterCapacity(), changes(full, ObservedGang(state), visible_after=30.0), until)
+    assert decided(result, "a-gang").in_part
 
 
 def test_waiting_gang_is_not_searched_for_if_nothing_is_free(monkeypatch) -> None:

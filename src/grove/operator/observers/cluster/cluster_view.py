@@ -107,6 +107,13 @@ class ClusterView:
         """Whether a right is missing without which the cluster cannot be listed."""
         return not self.synced and "403" in self.problem
 
+    @property
+    def delay(self) -> str:
+        """Why not all of it is listed yet, as far as it is known; empty once it is."""
+        if self.synced:
+            return ""
+        return self.problem or (f"devices: {self._devices.problem}" if self._devices.problem else "")
+
     def take_changed_nodes(self) -> set[str]:
         """The nodes that changed since the last call, or whose use did, and those that were removed."""
         self._device_use.refresh()

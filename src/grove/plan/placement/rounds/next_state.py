@@ -9,7 +9,7 @@ from grove import timing
 from grove.api.naming.well_known import HOSTNAME
 from grove.plan.placement.assignment import Assignment, PodSlot
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.decision import Circumstances, decide
+from grove.plan.placement.decision import Circumstances, decide, pinned_domain
 from grove.plan.placement.demand import Demand
 from grove.plan.placement.release import Backlog, nominations_observed, remaining
 from grove.plan.placement.rounds.completion import completed
@@ -74,9 +74,10 @@ def _decided(current: Round, gang: ObservedGang, others_wait: bool) -> GangState
             state, decision=found.decision, since=since if found.decision.gated else 0.0, backlog=None
         )
     if is_incomplete(state.demand, current.changes) and now >= since + timing.HALF_BOUND_LIMIT:
-        failed = Assignment(attempt=state.demand.attempt, pins=state.demand.pinned, failed=True)
+        failed = _failed(current.capacity, state.demand)
         return replace(state, decision=failed, since=0.0, backlog=None)
-    if _is_released_unplaced(state.demand, current.changes, since, now):
+    visible_at = released_unplaced_at(state, current.changes, since, now)
+    if visible_at is not None and now >= visible_at:
         nodes = {pod.slot: "" for pod in state.demand.unbound}
         return replace(state, decision=Assignment(nodes=nodes, in_part=True), since=0.0, backlog=None)
     return replace(
@@ -88,6 +89,12 @@ def _decided(current: Round, gang: ObservedGang, others_wait: bool) -> GangState
         backlog=None,
         retry_at=now + timing.PLACEMENT_RETRY if found.decision.gave_up else 0.0,
     )
+
+
+def _failed(capacity: ClusterCapacity, demand: Demand) -> Assignment:
+    """The end of an attempt of which pods are bound. The back-off is that of the domain it was pinned to."""
+    domain = pinned_domain(capacity.index(demand.levels), demand.unit, demand.pinned)
+    return Assignment(attempt=demand.attempt, pins=demand.pinned, domain=domain or (), failed=True)
 
 
 def circumstances(current: Round, gang: ObservedGang, others_wait: bool) -> Circumstances:
@@ -174,6 +181,10 @@ def _is_decided_again(state: GangState, changes: ClusterChanges, now: float) -> 
     return changes.freed or bool(state.retry_at) or any(state.decided_at < at <= now for at in times)
 
 
-def _is_released_unplaced(demand: Demand, changes: ClusterChanges, since: float, now: float) -> bool:
-    visible_after = changes.visible_after
-    return visible_after is not None and not demand.constrained and now >= since + visible_after
+def released_unplaced_at(state: GangState, changes: ClusterChanges, since: float, now: float) -> float | None:
+    """When a gang that has waited since a time is released although it does not fit; None: not at present.
+    While a domain is excluded after a failure, it is not known whether the gang fits."""
+    excluded = any(until > now for until in state.failed.values())
+    if changes.visible_after is None or state.demand.constrained or excluded:
+        return None
+    return since + changes.visible_after

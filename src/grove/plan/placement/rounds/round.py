@@ -28,6 +28,7 @@ from grove.plan.placement.rounds.next_state import (
     circumstances,
     is_incomplete,
     next_state,
+    released_unplaced_at,
 )
 from grove.plan.placement.rounds.renewal import next_renewal, renewed
 from grove.plan.placement.rounds.rivals import Rivals
@@ -154,8 +155,8 @@ def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> 
         if state.waits:
             tried = (state.since + fallback.after for fallback in state.demand.fallbacks)
             yield from (at for at in tried if at > now)
-        if state.waits and changes.visible_after is not None and not state.demand.constrained:
-            yield max(now, state.since + changes.visible_after)
+        if state.waits and (at := released_unplaced_at(state, changes, state.since, now)) is not None:
+            yield max(now, at)
         if state.waits and state.fits_if_empty and changes.hold_after < math.inf:
             yield state.hold.until if state.hold else max(state.since + changes.hold_after, state.hold_from)
         if changes.scheduler == "" and state.nominations:

@@ -7,7 +7,9 @@ limit them; whether there is such a volume, or room for a new one, is not modell
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
+from grove import timing
 from grove.api.types.cluster.scheduling_pod import NodeRequirement
 from grove.api.types.cluster.volume_objects import StorageClass, Volume
 from grove.topology.placement.model import Requirement, Term
@@ -38,10 +40,22 @@ def nodes_of_class(found: StorageClass) -> Terms:
 
 
 def both(one: Terms, other: Terms) -> Terms:
-    """The nodes that match both."""
+    """The nodes that match both. Terms multiply with each volume: beyond a limit the other side is not
+    modelled, and so assumed to fit."""
     if one is None or other is None:
         return other if one is None else one
-    return tuple(Term((*a.expressions, *b.expressions), (*a.fields, *b.fields)) for a in one for b in other)
+    multiplies = len(one) > 1 and len(other) > 1
+    if one == other or (multiplies and len(one) * len(other) > timing.NODE_TERMS):
+        return one
+    return tuple(dict.fromkeys(_combined(a, b) for a in one for b in other))
+
+
+def _combined(a: Term, b: Term) -> Term:
+    return Term(_distinct(a.expressions, b.expressions), _distinct(a.fields, b.fields))
+
+
+def _distinct(*written: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(written)))
 
 
 def _requirements(written: Iterable[NodeRequirement]) -> tuple[Requirement, ...]:
