@@ -19,7 +19,7 @@ from grove.schedulers.registry import SchedulerBackends
 from tests.chart import AWARE, operator_account_of
 from tests.cluster.operator.scheduling.test_enforcement import emitted, until_enforced
 from tests.cluster.operator.scheduling.test_placement import gpus
-from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES, a_topology, topology
+from tests.cluster.operator.scheduling.test_topology import KEYS, TOPOLOGIES, a_topology, topology
 from tests.cluster.operator.support.harness import operating
 from tests.cluster.operator.support.objects import CLIQUES, SETS
 from tests.cluster.operator.support.workloads import clique, group, workload
@@ -46,7 +46,8 @@ async def two_racks(clusters: Clusters, name: str, *, constraints: bool) -> Asyn
         await install_crds(client)
         nodes = sorted(node.metadata.name for node in (await client.list(NODES, as_type=Object)).items)
         for number, node in enumerate(nodes):
-            labels = {RACK: f"r{number // 2}", OTHER_RACK: f"r{number // 2}"}
+            wider = dict.fromkeys(KEYS[:2], "all")  # without them the racks are no domains
+            labels = {**wider, RACK: f"r{number // 2}", OTHER_RACK: f"r{number // 2}"}
             await client.patch(NODES, node, {"metadata": {"labels": labels}}, as_type=Object)
         await make_namespace(client, name)
         account = await operator_account_of(cluster, AWARE)

@@ -91,6 +91,18 @@ def test_pod_beyond_the_minimum_delays_no_smaller_one() -> None:
     assert not {each.id for each in surplus} & set(worker.after)
 
 
+def test_refused_pods_delay_no_smaller_ones() -> None:
+    """A LimitRange may refuse them for ever."""
+    sim = Simulator(a_mixed_set(sized("leader", **{GPU: "8"}), sized("worker", **{GPU: "1"})))
+    sim.step()
+    error = {"code": "ERR_CREATE_POD", "description": "refused", "observedAt": "2026-01-01T00:00:00Z"}
+    for name in sim.api.all("Pod"):
+        sim.api.delete("Pod", name)
+    sim.api.patch("PodClique", "wl-0-leader", {"status": {"lastErrors": [error]}}, status=True)
+    (worker,) = (each for each in _pod_creates(sim) if _clique(each.body) == "wl-0-worker")
+    assert not [each for each in worker.after if each.startswith("create Pod ")]
+
+
 def test_number_of_dependencies_is_limited() -> None:
     large, small = sized("leader", **{GPU: "8"}), sized("worker", **{GPU: "1"})
     for each in (large, small):

@@ -3,7 +3,7 @@
 A scheduler takes pods in the order in which it sees them, and never moves one to make room for another pod of
 the same gang: if pods of one GPU come first, they spread over nodes of which a pod of eight GPUs needs all.
 So smaller pods are written once the larger ones are, wherever the scheduler itself chooses the nodes. They
-wait for no more than what the gang needs: a refused pod beyond the minimum of its clique delays no other.
+wait for no more than what the gang needs, and not for a clique whose pods are refused, which may last.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class GangPlanner:
         are chosen already, nothing waits: the order then decides nothing."""
         batches = [
             [
-                (write, index < clique.min_available)
+                (write, index < clique.min_available and not self._was_refused(clique.name))
                 for clique in same_size
                 for index, write in writes[clique.name].items()
             ]
@@ -201,6 +201,11 @@ class GangPlanner:
         if placement.scheduler_chooses:
             return one_after_another(batches)
         return (write for batch in batches for write, _ in batch)
+
+    def _was_refused(self, clique: str) -> bool:
+        """Whether writes of a clique's pods failed: other cliques then do not wait for them."""
+        found = self._cliques[clique].found
+        return found is not None and bool(found.status.last_errors)
 
     def _nominations(
         self, gang: Gang, placement: GangPlacement, creates: Mapping[str, Mapping[int, Create]]
