@@ -73,7 +73,7 @@ def _kill_api_server(state: StateDir) -> int:
 def _taken(port: int) -> socket.socket:
     """Takes a port when the process that had it has released it."""
     while not is_free(port):
-        time.sleep(0.02)
+        time.sleep(0.02)  # the kernel does not report that a port is released
     return socket.create_server(("127.0.0.1", port))
 
 

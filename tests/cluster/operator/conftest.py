@@ -51,11 +51,15 @@ async def namespace(client: Client) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def world(
-    client: Client, operator_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
+def account(operator_account: Account) -> Account:
+    """The account of the operators of a test. Modules override it for more rights."""
+    return operator_account
+
+
+@pytest.fixture
+async def world(client: Client, account: Account, namespace: str, agents: list[str]) -> AsyncIterator[World]:
     """The test's namespace, watched, and emptied after the test."""
-    async with watching(client, operator_account.config, namespace) as world:
+    async with watching(client, account.config, namespace) as world:
         yield world
 
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-
-import pytest
+from collections.abc import Awaitable, Callable
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.naming import labels
 from grove.kube.client.client import Client
 from grove.schedulers.registry import backends
-from tests.chart import Account
 from tests.cluster.operator.placement.extra_nodes import Room, room
-from tests.cluster.operator.support.harness import World, operating, watching
+from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, GROUPS, SETS, AnyObject, gated
 from tests.cluster.operator.support.workloads import upstream
 
@@ -275,15 +272,6 @@ async def gs12(run: Run) -> None:
 STORIES: dict[str, Callable[[Run], Awaitable[None]]] = {
     each.__name__: each for each in (gs1, gs2, gs3, gs4, gs5, gs6, gs7, gs8, gs9, gs10, gs11, gs12)
 }
-
-
-@pytest.fixture
-async def world(
-    client: Client, placing_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that placement needs."""
-    async with watching(client, placing_account.config, namespace) as world:
-        yield world
 
 
 async def test_gangs_are_bound_whole_with_their_minimum_first(world: World, client: Client) -> None:

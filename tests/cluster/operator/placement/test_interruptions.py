@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
-import pytest
-
-from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS
 from grove.kube.client.transport import Request, Response
 from grove.operator.pod_release import release_pods
-from tests.chart import Account
 from tests.cluster.operator.placement.gang_history import recording_gangs
 from tests.cluster.operator.placement.storm import foreign_pod
 from tests.cluster.operator.scheduling.test_placement import PLACING, bound, gpus
-from tests.cluster.operator.support.harness import PATIENCE, World, operating, successive_operators, watching
+from tests.cluster.operator.support.harness import PATIENCE, World, operating, successive_operators
 from tests.cluster.operator.support.objects import SETS, AnyObject, gated
 from tests.cluster.operator.support.recorder import Recorder
 from tests.cluster.operator.support.workloads import workload
@@ -26,15 +22,6 @@ from tests.cluster.operator.support.workloads import workload
 NODES = 16
 SIZE = 12
 """Pods of a gang, a node each: more than half of the cluster, so that it is nominated."""
-
-
-@pytest.fixture
-async def world(
-    client: Client, placing_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that placement needs."""
-    async with watching(client, placing_account.config, namespace) as world:
-        yield world
 
 
 class UnsentReleases(Recorder):

@@ -15,11 +15,10 @@ from grove.api.naming import labels
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES
-from tests.chart import Account
 from tests.cluster.operator.placement.extra_nodes import room
 from tests.cluster.operator.scheduling.test_placement import LEVELS, PLACING, topology
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
-from tests.cluster.operator.support.harness import World, operating, watching
+from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, SETS, AnyObject, gated
 from tests.cluster.operator.support.workloads import clique, upstream, workload
 from tests.schedulers.topology_scenarios import SCENARIOS
@@ -64,15 +63,6 @@ def body_of(name: str) -> dict[str, Any]:
     for each in body["spec"]["template"]["cliques"]:
         each["spec"]["podSpec"]["schedulerName"] = "default-scheduler"
     return body
-
-
-@pytest.fixture
-async def world(
-    client: Client, placing_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that placement needs."""
-    async with watching(client, placing_account.config, namespace) as world:
-        yield world
 
 
 async def labels_of_nodes(client: Client) -> NodeLabels:

@@ -18,11 +18,11 @@ from tests.cluster.operator.scheduling.test_placement import (
     LEVELS,
     PACKED,
     PLACING,
+    account,
     bound,
     gpus,
     racks_of,
     topology,
-    world,
 )
 from tests.cluster.operator.scheduling.test_placement_status import DRIFT_LIMIT, relabelled
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
@@ -30,7 +30,7 @@ from tests.cluster.operator.support.harness import Operator, World, operating
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS, AnyObject
 from tests.cluster.operator.support.workloads import workload
 
-__all__ = ["world"]
+__all__ = ["account"]
 
 UNPLACED = SchedulerProfile(
     "default-scheduler", {"placement": "Off"}, unsupported_constraints=OnUnsupported.WARN

@@ -15,7 +15,7 @@ from tests.chart import Account
 from tests.cluster.operator.placement.extra_nodes import ROOM, SLOT, Room
 from tests.cluster.operator.scheduling.test_placement import PLACING
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
-from tests.cluster.operator.support.harness import World, operating, watching
+from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, SETS
 from tests.cluster.operator.support.workloads import clique, workload
 
@@ -24,12 +24,9 @@ GB200 = "pools.example.com/gb200-rack"
 
 
 @pytest.fixture
-async def world(
-    client: Client, placing_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that placement needs."""
-    async with watching(client, placing_account.config, namespace) as world:
-        yield world
+def account(placing_account: Account) -> Account:
+    """With the rights that placement needs."""
+    return placing_account
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from grove.kube.errors import NotFound
 from grove.schedulers.registry import SchedulerBackends, backends
 from tests.chart import Account
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
-from tests.cluster.operator.support.harness import World, operating, watching
+from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, SETS, gated
 from tests.cluster.operator.support.workloads import clique, workload
 
@@ -48,12 +48,9 @@ async def topology(client: Client, name: str = "local") -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def world(
-    client: Client, placing_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that placement needs."""
-    async with watching(client, placing_account.config, namespace) as world:
-        yield world
+def account(placing_account: Account) -> Account:
+    """With the rights that placement needs."""
+    return placing_account
 
 
 def gpus(name: str, count: int, amount: int, **options: Any) -> dict[str, Any]:

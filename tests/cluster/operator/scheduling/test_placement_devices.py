@@ -18,13 +18,13 @@ from grove.kube.client.resource import (
 )
 from grove.schedulers.registry import backends
 from tests.cluster.operator.placement.extra_nodes import ROOM, Room, room
-from tests.cluster.operator.scheduling.test_placement import bound, world
+from tests.cluster.operator.scheduling.test_placement import account, bound
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, SETS, gated
 from tests.cluster.operator.support.workloads import clique, workload
 
-__all__ = ["world"]
+__all__ = ["account"]
 
 RACK = "example.com/device-rack"
 PATIENT = backends(Scheduler((SchedulerProfile("default-scheduler", {"visibleAfter": "Never"}),)))

@@ -12,7 +12,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, PODS
 from tests.cluster.operator.placement.extra_nodes import Room, room
-from tests.cluster.operator.scheduling.test_placement import bound, world
+from tests.cluster.operator.scheduling.test_placement import account, bound
 from tests.cluster.operator.scheduling.test_placement_devices import PATIENT, condition
 from tests.cluster.operator.scheduling.test_placement_status import DRIFT_LIMIT, placement
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
@@ -20,7 +20,7 @@ from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import SETS, gated
 from tests.cluster.operator.support.workloads import clique, workload
 
-__all__ = ["world"]
+__all__ = ["account"]
 
 RACK, ROW = "example.com/fallback-rack", "example.com/fallback-row"
 AFTER = 3.0

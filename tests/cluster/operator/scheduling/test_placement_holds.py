@@ -38,12 +38,9 @@ def placing(**settings: Any) -> SchedulerBackends:
 
 
 @pytest.fixture
-async def world(
-    client: Client, placing_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that placement needs."""
-    async with watching(client, placing_account.config, namespace) as world:
-        yield world
+def account(placing_account: Account) -> Account:
+    """With the rights that placement needs."""
+    return placing_account
 
 
 def foreign(name: str) -> dict[str, Any]:

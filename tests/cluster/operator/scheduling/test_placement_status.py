@@ -19,18 +19,18 @@ from tests.cluster.operator.scheduling.test_placement import (
     PACKED,
     PLACING,
     RACK,
+    account,
     bound,
     gpus,
     racks_of,
     topology,
-    world,
 )
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES
 from tests.cluster.operator.support.harness import Operator, World, operating
 from tests.cluster.operator.support.objects import GANGS, SETS
 from tests.cluster.operator.support.workloads import workload
 
-__all__ = ["world"]
+__all__ = ["account"]
 
 DRIFT_LIMIT = 5.0
 """Seconds from a change of a label to the status that reports it."""

@@ -10,13 +10,13 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from tests.cluster.operator.placement.extra_nodes import ROOM, room
-from tests.cluster.operator.scheduling.test_placement import bound, world
+from tests.cluster.operator.scheduling.test_placement import account, bound
 from tests.cluster.operator.scheduling.test_placement_devices import PATIENT, RACK, condition, topology
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.operator.support.workloads import clique, workload
 
-__all__ = ["world"]
+__all__ = ["account"]
 
 
 @asynccontextmanager

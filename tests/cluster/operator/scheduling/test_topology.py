@@ -13,12 +13,11 @@ import yaml
 from grove.api.conditions import ConditionType
 from grove.api.naming import annotations as keys
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
-from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS, Resource
 from grove.kube.errors import NotFound
 from grove.operator.caches.registry import resource_of
 from tests.chart import Account
-from tests.cluster.operator.support.harness import World, operating, watching
+from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, GROUPS, SETS, AnyObject
 from tests.cluster.operator.support.workloads import upstream
 from tests.shared import ROOT
@@ -38,12 +37,9 @@ LEVELS = [
 
 
 @pytest.fixture
-async def world(
-    client: Client, aware_account: Account, namespace: str, agents: list[str]
-) -> AsyncIterator[World]:
-    """The test's namespace, with an operator that has the rights that topologies need."""
-    async with watching(client, aware_account.config, namespace) as world:
-        yield world
+def account(aware_account: Account) -> Account:
+    """With the rights that topologies need."""
+    return aware_account
 
 
 def a_topology(kind: Resource, name: str) -> dict[str, Any]:
