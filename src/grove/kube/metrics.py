@@ -98,6 +98,9 @@ work_seconds = Histogram(
 work_retries_total = Counter(
     "grove_kube_work_retries_total", "Keys that were requeued because the work on them failed", ["queue"]
 )
+work_unexpected_errors_total = Counter(
+    "grove_kube_work_unexpected_errors_total", "Work that failed with an error that is a bug", ["queue"]
+)
 intents_total = Counter("grove_kube_intents_total", "Intents, by kind and final state", ["intent", "state"])
 in_flight_limit = Gauge(
     "grove_kube_in_flight_limit", "How many writes may be in flight, as the server's answers allow"
@@ -114,6 +117,7 @@ class QueueMetrics:
         queue_oldest_seconds.labels(queue).set_function(oldest)
         self.seconds = work_seconds.labels(queue)
         self.retries = work_retries_total.labels(queue)
+        self.unexpected_errors = work_unexpected_errors_total.labels(queue)
 
 
 @cache

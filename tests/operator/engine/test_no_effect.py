@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.api.intents import Create, Delete, Intent, Patch, Status, Target
+from grove.api.intents import Create, Delete, Intent, Patch, Status, Target, uid_of
 from grove.operator.engine.key_state import KeyState
 from grove.operator.engine.no_effect import has_no_effect
 from grove.operator.keys import SetKey
@@ -26,6 +26,12 @@ def patch(finalizers: list[str], version: str) -> Patch:
     return Patch(TARGET, {"metadata": {"resourceVersion": version, "finalizers": finalizers}})
 
 
+def nomination(node: str) -> Status:
+    """Of a pod that the same plan creates: its UID is not known when the write is planned."""
+    created = Create(TARGET, {})
+    return Status(TARGET, {"metadata": {"uid": uid_of(created)}, "status": {"nominatedNodeName": node}})
+
+
 @pytest.mark.parametrize(
     ("first", "second", "repeated"),
     [
@@ -34,6 +40,8 @@ def patch(finalizers: list[str], version: str) -> Patch:
         (started("2026-11-17T10:00:00Z"), started("2026-11-17T10:00:07Z"), True),
         (patch(["a"], "5"), patch(["a"], "6"), True),
         (patch(["a"], "5"), patch([], "6"), False),
+        (nomination("a"), nomination("a"), True),
+        (nomination("a"), nomination("b"), False),
         (Create(TARGET, {"spec": 1}), Create(TARGET, {"spec": 2}), True),
         (Create(TARGET, {}), Delete(TARGET), False),
     ],

@@ -227,6 +227,7 @@ class WorkQueue(Generic[K]):
         if isinstance(error, KubeError | ExpectedFailure):
             bound.warning("work failed")
         else:
+            self._metrics.unexpected_errors.inc()
             bound.error("work failed with an unexpected error", exc_info=error)
 
     def _on_timer(self) -> None:

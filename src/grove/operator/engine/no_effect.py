@@ -13,6 +13,9 @@ from grove.api.intents import Intent, Patch, Status
 from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import Key
 
+# A UID that was not known when the write was planned belongs to an object of the same plan: its name stands
+# for it. Everything else in a body is plain data.
+_encode = msgspec.json.Encoder(enc_hook=repr, order="deterministic").encode
 _TIMES = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^"]*"')
 
 log = structlog.get_logger("grove.operator")
@@ -38,4 +41,4 @@ def _content(intent: Intent) -> int:
     if isinstance(body, dict) and "resourceVersion" in body.get("metadata", ()):
         metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
         body = {**body, "metadata": metadata}
-    return hash(_TIMES.sub(b"", msgspec.json.encode(body, order="deterministic")))
+    return hash(_TIMES.sub(b"", _encode(body)))

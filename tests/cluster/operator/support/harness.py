@@ -14,6 +14,7 @@ from grove.kube.client.retry import Backoff
 from grove.kube.client.transport import HttpTransport, Transport
 from grove.kube.leader.leadership import FencedTransport, Leadership
 from grove.kube.leader.lease import LeaseTiming
+from grove.kube.metrics import work_unexpected_errors_total
 from grove.kube.testing.faults import FaultRates, FaultyTransport
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.manager import Manager
@@ -127,15 +128,23 @@ async def operating(
         stop_after_writes=stop_after,
     )
     world.operators.append(operator)
+    errors_before = unexpected_errors()
     try:
         if synced:
             async with asyncio.timeout(PATIENCE):
                 await operator.manager.synced.wait()
         yield operator
+        assert unexpected_errors() == errors_before, "a pass failed by a bug: see `work failed` in the log"
     finally:
         await operator.end()
         if operator in world.operators:
             world.operators.remove(operator)
+
+
+def unexpected_errors() -> float:
+    """How many passes of all operators of this process have failed by a bug."""
+    found = work_unexpected_errors_total.collect()
+    return sum(each.value for metric in found for each in metric.samples if each.name.endswith("_total"))
 
 
 @asynccontextmanager

@@ -95,6 +95,10 @@ def describe(resource: Resource, found: AnyObject) -> str:
         parts.append(f"TERMINATING {found.metadata.finalizers}")
     if gates := found.spec.get("schedulingGates"):
         parts.append(f"gates={[gate['name'] for gate in gates]}")
+    if nominated := found.status.get("nominatedNodeName"):
+        parts.append(f"nominated={nominated}")
+    unmet = [each for each in found.status.get("conditions") or () if each["status"] != "True"]
+    parts += [f"\n    {each['type']} {each.get('reason')}: {each.get('message')}" for each in unmet]
     errors = found.status.get("lastErrors") or ()
     parts += [f"\n    {error['code']}: {error['description']}" for error in errors]
     return " ".join(parts)
