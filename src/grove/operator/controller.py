@@ -179,7 +179,7 @@ class Controller:
         )
         engine.add(DomainKey, domains)
         if placement is not None:
-            engine.add(PlacementKey, PlacementReconciler(placement, enqueue, self._enqueue_later))
+            engine.add(PlacementKey, PlacementReconciler(placement, enqueue))
         engine.add(
             ReplicaKey,
             ReplicaReconciler(caches, states, observer, reports, scale_in, placement, slow_writes, enqueue),

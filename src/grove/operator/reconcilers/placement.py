@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from grove import timing
 from grove.operator.engine.reconciler import PassResult, Reconciler
 from grove.operator.keys import Key, PlacementKey
 from grove.operator.metrics.placement import count_round, round_seconds
@@ -17,22 +16,16 @@ from grove.plan.placement.state import ClusterChanges
 class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
     """Decides on gangs. The plans of their replicas write what follows: this key writes nothing."""
 
-    def __init__(
-        self,
-        placement: PlacementState,
-        enqueue: Callable[[Key], None],
-        enqueue_later: Callable[[Key, float], None],
-    ) -> None:
-        self._placement, self._enqueue, self._enqueue_later = placement, enqueue, enqueue_later
+    def __init__(self, placement: PlacementState, enqueue: Callable[[Key], None]) -> None:
+        self._placement, self._enqueue = placement, enqueue
 
-    async def observe(self, key: PlacementKey) -> ClusterChanges | None:
-        """What has changed. Until the cluster is listed, this is repeated: no event says why it cannot be
-        listed. Replicas report that, and if a right is missing, gangs without required levels do not
-        wait."""
+    async def observe(self, key: PlacementKey) -> ClusterChanges | None:  # noqa: ARG002
+        """What has changed. Until the cluster is listed, replicas ask again and again, as no event says why
+        it cannot be listed. They report that, and if a right is missing, gangs without required levels do
+        not wait."""
         if not self._placement.listed:
             for replica in self._placement.newly_delayed():
                 self._enqueue(replica)
-            self._enqueue_later(key, timing.PLACEMENT_LIST_CHECK)
         return self._placement.changes()
 
     def is_large(self, key: PlacementKey) -> bool:  # noqa: ARG002

@@ -42,10 +42,12 @@ class ClusterCapacity:
         self._hashes: dict[GangName, int] = {}
         self._sum_of_hashes = 0
         self._observations = 0
+        self._freed = False
 
     def observe(self, changed: Mapping[str, ObservedNode]) -> bool:
-        """Take over nodes that have changed. Returns whether more may be free now."""
-        freed = any(_has_more(self._nodes.get(name), observed) for name, observed in changed.items())
+        """Take over nodes that have changed. Returns whether more may be free now than in the last round."""
+        freed = self._freed or any(_has_more(self._nodes.get(name), each) for name, each in changed.items())
+        self._freed = False
         self._observations += bool(changed)
         for name, observed in changed.items():
             if (before := self._nodes.get(name)) is not None:
@@ -60,6 +62,10 @@ class ClusterCapacity:
             for index in self._indexes.values():
                 index.set_node(observed.node, self._use(name))
         return freed
+
+    def mark_freed(self) -> None:
+        """A gang has given up nodes after others were decided on: these are decided on again."""
+        self._freed = True
 
     @property
     def fingerprint(self) -> tuple[int, int]:

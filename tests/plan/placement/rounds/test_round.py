@@ -471,6 +471,27 @@ def test_cordoned_node_is_replaced_before_the_release() -> None:
     assert taken not in decided(result, "a-gang").nodes.values()
 
 
+def test_nodes_that_a_gang_gives_up_are_free_for_older_gangs() -> None:
+    """No event tells that they are free, so another round follows."""
+    capacity, nodes = ClusterCapacity(), racks(1, 2)
+    first = run_round(capacity, changes(nodes, asks(demand("young", 2, required=RACK, created="2"))), NOW)
+    old = asks(demand("old", 1, created="1"))
+    young = ObservedGang(next(iter(first.changed.values())))
+    waiting = run_round(capacity, changes({}, old, young), NOW)
+    cordoned, known = next(iter(nodes.items()))
+    assert known.node is not None
+    lost = {cordoned: ObservedNode(replace(known.node, unschedulable=True))}
+    old = ObservedGang(next(iter(waiting.changed.values())))
+    result = run_round(capacity, changes(lost, old, young), NOW)
+    assert waits(result, "young-gang")
+    assert result.next_at == NOW
+    states = {name.name: state for name, state in result.changed.items()}
+    gangs = (replace(old, state=states.get("old-gang", old.state)), ObservedGang(states["young-gang"]))
+    assert set(decided(run_round(capacity, changes({}, *gangs), NOW), "old-gang").nodes.values()).isdisjoint(
+        lost
+    )
+
+
 def test_search_that_was_stopped_is_repeated_with_more_work(monkeypatch) -> None:
     limits: list[int] = []
 

@@ -10,12 +10,12 @@ their cliques come after the minimum of every gang.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from grove import timing
-from grove.plan.placement.assignment import Assignment
+from grove.plan.placement.assignment import Assignment, PodSlot
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.decision import decide, reservations
 from grove.plan.placement.release import nominations_observed
@@ -67,11 +67,24 @@ def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) ->
     times += (gang.victims_leave_until for gang in order if gang.victims_leave_until > now)
     if any(_is_nominated_already(gang, changed.get(gang.state.demand.gang)) for gang in order):
         times.append(now)
+    if waiting and any(_gives_up_nodes(before[name], state) for name, state in changed.items()):
+        capacity.mark_freed()
+        times.append(now)
     return RoundResult(changed, min(times, default=None))
 
 
 def _differs(state: GangState, before: GangState) -> bool:
     return state is not before and state != before
+
+
+def _gives_up_nodes(before: GangState, after: GangState) -> bool:
+    """Whether a gang has lost or left nodes that were reserved for it: no event will follow."""
+    return not _reserved(before).items() <= _reserved(after).items()
+
+
+def _reserved(state: GangState) -> Mapping[PodSlot, str]:
+    chosen = state.decision if isinstance(state.decision, Assignment) else state.hold
+    return chosen.nodes if chosen is not None else {}
 
 
 def _is_nominated_already(gang: ObservedGang, changed: GangState | None) -> bool:
