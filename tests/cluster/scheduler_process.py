@@ -6,7 +6,7 @@ import asyncio
 import json
 from contextlib import suppress
 
-from grove.local.cluster import command_lines
+from grove.local.cluster import command_lines, ports
 from grove.local.cluster.health import Probe, wait_until_healthy
 from grove.local.cluster.lifecycle import LocalCluster, stop_components
 from grove.local.cluster.pki import Pki
@@ -32,6 +32,7 @@ def _restart(cluster: LocalCluster) -> None:
     write_private(state.config("kube-scheduler.json"), json.dumps(written).encode())
     pki, binary = Pki(state.pki), programs(record.settings.kubernetes)[NAME]
     line = command_lines.scheduler(binary, state, record.settings, record.ports, pki)
+    assert ports.becomes_free(record.ports.scheduler), f"the port of the stopped {NAME} is still in use"
     process = spawn(line, state.log(NAME), state.pid(NAME))
 
     def check() -> None:

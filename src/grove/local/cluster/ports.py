@@ -46,14 +46,16 @@ def choose(asked_for: int, before: Ports | None = None) -> Ports:
     if asked_for:
         kept["apiserver"] = asked_for
     deadline = time.monotonic() + _RELEASE_SECONDS
-    kept = {name: port for name, port in kept.items() if _becomes_free(port, deadline)}
+    kept = {name: port for name, port in kept.items() if becomes_free(port, deadline)}
     names = [name for name in Ports.__struct_fields__ if name not in kept]
     chosen = free(len(names), frozenset(kept.values()))
     return Ports(**kept, **dict(zip(names, chosen, strict=True)))
 
 
-def _becomes_free(port: int, deadline: float) -> bool:
-    """Whether the port is free, now or until the deadline."""
+def becomes_free(port: int, deadline: float | None = None) -> bool:
+    """Whether the port is free, now or until the deadline: by default within the time that a killed process
+    needs to release it."""
+    deadline = deadline if deadline is not None else time.monotonic() + _RELEASE_SECONDS
     while not is_free(port):
         if time.monotonic() > deadline:
             return False

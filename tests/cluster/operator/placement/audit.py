@@ -5,21 +5,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import Struct
 
 from grove.local.cluster import command_lines
-from grove.local.cluster.health import Probe, wait_until_healthy
-from grove.local.cluster.lifecycle import LocalCluster, stop_components
-from grove.local.cluster.pki import Pki
-from grove.local.cluster.processes import spawn
-from grove.local.private_files import write_private
-from tests.clusters import programs
 
-NAME = "kube-apiserver"
 _OMITTED = ["RequestReceived", "ResponseStarted"]
 _POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -49,20 +44,13 @@ class PodWrite(Struct, frozen=True):
     body: dict[str, Any] = {}
 
 
-def audit_pods(cluster: LocalCluster) -> None:
-    """Start the API server of a cluster again, so that its audit log has all writes of pods, with their
-    bodies. The cluster must have been started with an audit log."""
-    state, record = cluster.state, cluster.record
-    stop_components(state, (NAME,))
-    write_private(state.config("audit-policy.json"), json.dumps(_POLICY).encode())
-    pki, binary = Pki(state.pki), programs(record.settings.kubernetes)[NAME]
-    line = command_lines.apiserver(binary, state, record.settings, record.ports, pki)
-    process = spawn(line, state.log(NAME), state.pid(NAME))
-
-    def check() -> None:
-        assert process.alive, state.log(NAME).read_text()[-2000:]
-
-    wait_until_healthy(Probe(NAME, record.ports.apiserver, "/readyz"), pki.pair("ca").cert, check)
+@contextmanager
+def pods_audited() -> Iterator[None]:
+    """A cluster with an audit log that is started meanwhile has all writes of pods in it, with their bodies.
+    Its API server is not restarted for that: nodes played by KWOK may stay without heartbeats afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command_lines, "audit_policy", lambda: _POLICY)
+        yield
 
 
 def pod_writes(log: Path) -> Iterator[PodWrite]:

@@ -25,7 +25,7 @@ from grove.kube.client.resource import PODS
 from grove.local.cluster.lifecycle import LocalCluster
 from tests.chart import PLACING as PLACING_VALUES
 from tests.chart import operator_account_of
-from tests.cluster.operator.placement.audit import audit_pods, pod_writes
+from tests.cluster.operator.placement.audit import pod_writes, pods_audited
 from tests.cluster.operator.placement.audited_gangs import GangHistory
 from tests.cluster.operator.placement.placed_gangs import PLACING
 from tests.cluster.operator.placement.storm import HIGH, LOW, create_priorities, foreign_pod, raging
@@ -76,8 +76,8 @@ def contended() -> Iterator[LocalCluster]:
     """A cluster for this module, whose audit log has the writes of all pods."""
     own = Clusters()
     try:
-        started = own.start_now("competition", nodes=SIZE.nodes, shape=SIZE.shape, audit=True)
-        audit_pods(started)
+        with pods_audited():
+            started = own.start_now("competition", nodes=SIZE.nodes, shape=SIZE.shape, audit=True)
         yield started
     finally:
         own.stop_all()
@@ -109,9 +109,10 @@ def whole_gangs(world: World) -> set[str]:
 
 async def compete(world: World, priorities: tuple[str, ...], seed: int) -> None:
     """Create gangs in a storm, which ends before the last of them are whole. Every second one must be in one
-    rack. A gang that is whole is deleted, to make room for others."""
+    rack. Gangs that are whole are deleted, to make room for others; those that need an empty rack may find
+    none before the storm is over."""
     storm = {"rate": SIZE.rate, "limit": SIZE.limit, "priorities": priorities, "seed": seed}
-    ended = asyncio.create_task(_delete_when_whole(world))
+    deleted: set[str] = set()
     async with raging(world.client, f"storm-{next(_numbers)}", **storm):
         await asyncio.sleep(1.0)  # the first pods of the storm are in flight
         for number in range(SIZE.gangs):
@@ -120,16 +121,16 @@ async def compete(world: World, priorities: tuple[str, ...], seed: int) -> None:
                 body["spec"]["template"]["topologyConstraint"] = PACKED
             await world.create(SETS, body)
             await asyncio.sleep(SIZE.seconds / SIZE.gangs)
-    await ended
-
-
-async def _delete_when_whole(world: World) -> None:
-    deleted: set[str] = set()
+            await _delete_whole_gangs(world, deleted)
     while len(deleted) < SIZE.gangs:
         await world.until(lambda: whole_gangs(world) - deleted, "the next gang")
-        for name in whole_gangs(world) - deleted:
-            await world.delete(SETS, name.removesuffix("-0"))
-            deleted.add(name)
+        await _delete_whole_gangs(world, deleted)
+
+
+async def _delete_whole_gangs(world: World, deleted: set[str]) -> None:
+    for name in whole_gangs(world) - deleted:
+        await world.delete(SETS, name.removesuffix("-0"))
+        deleted.add(name)
 
 
 def history_of(world: World, cluster: LocalCluster) -> GangHistory:
