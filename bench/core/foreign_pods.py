@@ -26,7 +26,7 @@ COMPETING = 20
 """Pods of others that wait for every node that gets free, besides one on each node."""
 PAUSE = 0.1  # seconds between the ends of two pods of others
 CROWD = 5000
-"""Pods of others that run, for the memory of the operator."""
+"""Pods of others that have nodes, for the memory of the operator."""
 NODES_MORE, SHAPE_MORE = 1000, "11x5x4x5"
 """The first of its zones is the one that exists."""
 REPLICAS = 500
@@ -75,7 +75,7 @@ async def contended(client: Client, cluster: LocalCluster) -> Result:
 
 
 async def crowded(client: Client, cluster: LocalCluster) -> Result:
-    """The memory of an operator that starts 1,000 pods, on 1,100 nodes with 5,000 running pods of others."""
+    """The memory of an operator that starts 1,000 pods, on 1,100 nodes with 5,000 pods of others."""
     listed = [each["metadata"]["name"] for each in node_manifests(parse_shape(SHAPE_MORE), 100, 8)]
     more = itertools.islice(node_manifests(parse_shape(SHAPE_MORE), 100 + NODES_MORE, 8), 100, None)
     await _all(client.create(NODES, each, as_type=Object) for each in more)
@@ -86,7 +86,7 @@ async def crowded(client: Client, cluster: LocalCluster) -> Result:
         operator(cluster) as process,
         watching(client, "crowded") as stopwatch,
     ):
-        await others.ready(CROWD, time.monotonic())
+        await others.created(CROWD, time.monotonic())
         began = time.monotonic()
         await client.create(SETS, template("scale-test", REPLICAS), namespace="crowded", as_type=Object)
         ready = await stopwatch.ready(2 * REPLICAS, began)

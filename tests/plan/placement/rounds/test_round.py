@@ -429,6 +429,19 @@ def test_only_occupied_nodes_are_pinned(grouped: bool) -> None:
     assert all(map(found.releases, found.nodes)) == grouped
 
 
+def test_pod_beyond_the_minimum_is_not_pinned_to_a_host() -> None:
+    nodes = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
+    capacity, wanted = ClusterCapacity(), demand("a", 2, minimum=1)
+    (state,) = run_round(capacity, changes(nodes, asks(wanted, priority=5)), NOW).changed.values()
+    state = replace(state, demand=gated(state.demand))
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    assert len(shown) == 2
+    seen = ObservedGang(state, nominations=shown, priority=5)
+    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
+    assert set(found.hosts) == {PodSlot("a", 0)}
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 def test_pod_of_a_group_created_later_is_not_waited_for(grouped: bool) -> None:
     """Pods beyond the minimum of a group are created once the minimum is scheduled."""

@@ -10,7 +10,7 @@ from grove.api.naming.well_known import HOSTNAME
 from grove.plan.placement.assignment import Assignment, PodSlot
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.decision import Circumstances, decide, pinned_domain
-from grove.plan.placement.demand import Demand
+from grove.plan.placement.demand import Demand, pod_name
 from grove.plan.placement.release import Backlog, nominations_observed, remaining
 from grove.plan.placement.rounds.completion import completed
 from grove.plan.placement.rounds.rivals import OutdatedNominations
@@ -140,14 +140,20 @@ def _nominated(current: Round, gang: ObservedGang, others_wait: bool) -> GangSta
 
 
 def _hosts(capacity: ClusterCapacity, gang: ObservedGang) -> dict[PodSlot, str]:
-    """The hostnames of the nodes on which pods must be preempted for a gang that is about to start."""
+    """The hostnames of the nodes on which pods must be preempted for a gang that is about to start. Pods
+    beyond the minimum may go elsewhere: the gang does not start over if one of them finds no node."""
     assignment, demand = gang.state.decision, gang.state.demand
     assert isinstance(assignment, Assignment)
     if not assignment.preempts or demand.was_scheduled:
         return {}
     index, occupied = capacity.index(demand.levels), capacity.occupied(demand.gang)
     hostnames = {name: index.node(index.ids[name]).labels.get(HOSTNAME, "") for name in occupied}
-    return {slot: host for slot, node in assignment.nodes.items() if (host := hostnames.get(node))}
+    extras = demand.extras
+    return {
+        slot: host
+        for slot, node in assignment.nodes.items()
+        if (host := hostnames.get(node)) and pod_name(slot) not in extras
+    }
 
 
 def after_failure(state: GangState, demand: Demand, now: float) -> GangState:
