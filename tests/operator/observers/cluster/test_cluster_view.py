@@ -73,19 +73,21 @@ def test_labels_are_listed_only_with_their_nodes():
     assert not ClusterView(listed_nodes(node()), ClusterPods(), Devices()).require({"rack"})
 
 
-def test_free_amounts_of_usable_nodes():
+def test_usable_nodes_with_their_use():
     usable = [node(name, unschedulable=False) for name in ("a", "b", "c")]
     cordoned, unready = node("d"), node("e", ready="False", unschedulable=False)
-    without = node("f", unschedulable=False, cpu="1")
     gpus = {"requests": {"nvidia.com/gpu": "3"}}
     pods = listed(
         pod("p", node="a", containers=[{"name": "main", "resources": gpus}]),
         pod("q", node="a", priority=5, containers=[{"name": "main", "resources": gpus}]),
         pod("r", node="b"),
     )
-    view = ClusterView(listed_nodes(*usable, cordoned, unready, without), pods, Devices())
-    free = {found.name: amount for found, amount in view.free("nvidia.com/gpu".__eq__)}
-    assert free == {"a": 2, "b": 8, "c": 8}
+    view = ClusterView(listed_nodes(*usable, cordoned, unready), pods, Devices())
+    used = {
+        found.name: [each.get("nvidia.com/gpu", 0) for each in by.values()]
+        for found, by in view.usable_nodes()
+    }
+    assert used == {"a": [3, 3], "b": [0], "c": []}
 
 
 def test_use_of_node_by_priority():

@@ -18,7 +18,9 @@ from grove.operator.caches.nodes import Nodes
 from grove.operator.metrics.placement import free_slots
 from grove.operator.observers.cluster.cluster_view import ClusterView
 from grove.operator.observers.cluster.free_slots import CountedSlots, FreeSlotsObserver
+from grove.topology.placement.needs.devices import resource_of
 from tests.operator.cluster_builders import listed, listed_nodes, node, pod
+from tests.operator.observers.cluster.test_device_use import claim, listed_devices
 from tests.schedulers.builders import cluster_topology
 
 ZONES = cluster_topology("zone", name="zones")
@@ -35,6 +37,7 @@ class OtherVendor(Nvidia):
     """A provider that counts accelerators by another resource."""
 
     vendor = "other"
+    accelerator_classes = frozenset({"gpus"})
 
     def amount(self, quantities: Mapping[str, Any]) -> int:
         return int(quantities.get("example.com/accelerator", 0))
@@ -43,12 +46,14 @@ class OtherVendor(Nvidia):
 class FreeSlotsRun:
     """Two nodes of 8 GPUs in one zone, and a clock that the test sets."""
 
-    def __init__(self, nodes: Nodes | None = None, pods: ClusterPods | None = None) -> None:
+    def __init__(
+        self, nodes: Nodes | None = None, pods: ClusterPods | None = None, devices: Devices | None = None
+    ) -> None:
         self.now, self.announced = 1000.0, 0
         self.reserved: dict[str, dict[str, int]] = {}
         self.nodes = nodes or listed_nodes(*(node(name, unschedulable=False) for name in "ab"))
         self.pods = listed() if pods is None else pods
-        view = ClusterView(self.nodes, self.pods, Devices())
+        view = ClusterView(self.nodes, self.pods, devices or Devices())
         self.observer = FreeSlotsObserver(
             view, lambda: self.reserved, Providers({"other": OtherVendor()}), lambda: self.now
         )
@@ -85,6 +90,14 @@ def test_accelerators_of_other_vendors_count() -> None:
     amounts = {"example.com/accelerator": "5", "example.com/other": "7"}
     run = FreeSlotsRun(listed_nodes(node(unschedulable=False, **amounts)))
     assert run.slots()[1] == 5
+
+
+def test_devices_count_where_no_device_plugin_does() -> None:
+    """Node a has 7 usable devices, of which one is allocated; node b has 8 GPUs besides its 4 devices."""
+    nodes = listed_nodes(node("a", unschedulable=False, cpu="1"), node("b", unschedulable=False))
+    run = FreeSlotsRun(nodes, devices=listed_devices(claim("pool-a")))
+    run.reserved = {"a": {resource_of("gpus"): 2}}
+    assert run.slots()[1] == 4 + 8
 
 
 def test_reserved_accelerators_are_not_free() -> None:

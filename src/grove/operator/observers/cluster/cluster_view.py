@@ -152,18 +152,13 @@ class ClusterView:
         self._device_use.refresh()
         return {priority: dict(used) for priority, used in self._use.get(node, {}).items()}
 
-    def free(self, counted: Callable[[str], bool]) -> Iterator[tuple[Node, int]]:
-        """The ready and schedulable nodes that have the counted resources, with how much of them is free."""
+    def usable_nodes(self) -> Iterator[tuple[Node, Mapping[int, Amounts]]]:
+        """The ready and schedulable nodes, with what pods of each priority use of them."""
+        self._device_use.refresh()
         for each in self._nodes:
             node = self.node(each.metadata.name)
-            if node is None or not node.ready or node.unschedulable:
-                continue
-            resources = [resource for resource in node.allocatable if counted(resource)]
-            if resources:
-                free = sum([node.allocatable[resource] for resource in resources])
-                for used in self._use.get(node.name, {}).values():
-                    free -= sum([used.get(resource, 0) for resource in resources])
-                yield node, free
+            if node is not None and node.ready and not node.unschedulable:
+                yield node, self._use.get(node.name, {})
 
     def pod(self, namespace: str, name: str) -> ClusterPod | None:
         """A pod as the watch has shown it; None if it does not exist or has ended."""

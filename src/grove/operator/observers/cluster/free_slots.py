@@ -6,13 +6,14 @@ a change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 
 from msgspec import Struct
 
 from grove import timing
 from grove.api.naming.external_keys import NVIDIA_GPU
+from grove.fabrics.nvidia import Nvidia
 from grove.fabrics.registry import Providers
 from grove.operator.metrics.placement import clear_free_slots, set_free_slots
 from grove.operator.observers.cluster.cluster_view import ClusterView
@@ -20,6 +21,7 @@ from grove.schedulers.backend import AnyTopology
 from grove.topology.placement.capacity import Accelerators, free_slots
 from grove.topology.placement.membership import domain_path
 from grove.topology.placement.model import Amounts
+from grove.topology.placement.needs.devices import resource_of
 
 SlotsByLevel = tuple[Mapping[int, int], ...]
 
@@ -62,6 +64,8 @@ class FreeSlotsObserver:
             return resource == NVIDIA_GPU or any(each.amount({resource: 1}) > 0 for each in fabrics)
 
         self._is_accelerator = is_accelerator
+        classes = Nvidia.accelerator_classes.union(*(each.accelerator_classes for each in fabrics))
+        self._devices = frozenset(map(resource_of, classes))
         view.subscribe(self._on_change)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
@@ -94,21 +98,20 @@ class FreeSlotsObserver:
             clear_free_slots(topology)
 
     def _count(self, keys: list[str]) -> SlotsByLevel:
-        reserved = self._reserved()
-        return free_slots(
-            (
-                Accelerators(
-                    domain_path(node.labels, keys),
-                    self._accelerators(node.allocatable),
-                    free - self._accelerators(reserved.get(node.name, {})),
-                )
-                for node, free in self._view.free(self._is_accelerator)
-            ),
-            len(keys),
-        )
+        return free_slots(self._accelerators(keys), len(keys))
 
-    def _accelerators(self, amounts: Amounts) -> int:
-        return sum(amount for resource, amount in amounts.items() if self._is_accelerator(resource))
+    def _accelerators(self, keys: list[str]) -> Iterator[Accelerators]:
+        """The accelerators of each node that can be used. Where a device plugin counts them, devices of the
+        same node are the same accelerators."""
+        reserved = self._reserved()
+        for node, use in self._view.usable_nodes():
+            plugin = [resource for resource in node.allocatable if self._is_accelerator(resource)]
+            resources = plugin or self._devices.intersection(node.allocatable)
+            if resources:
+                taken = (*use.values(), reserved.get(node.name, {}))
+                total = _sum(node.allocatable, resources)
+                free = total - sum([_sum(each, resources) for each in taken])
+                yield Accelerators(domain_path(node.labels, keys), total, free)
 
     def _on_change(self) -> None:
         self._version += 1
@@ -116,3 +119,7 @@ class FreeSlotsObserver:
             self._announced = True
             for listener in self._listeners:
                 listener()
+
+
+def _sum(amounts: Amounts, resources: Collection[str]) -> int:
+    return sum([amounts.get(resource, 0) for resource in resources])
