@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_SELDOM_USED = ("cryptography", "cyclopts")
+_SELDOM_USED = ("aiohttp", "cryptography", "cyclopts")
 _SCRIPT = f"""
 import sys
 import grove.operator.manager

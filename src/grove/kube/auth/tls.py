@@ -17,8 +17,8 @@ from grove.kube.auth.credentials import Certificate
 from grove.kube.errors import ConfigError
 
 # asyncio keeps 256 KiB for each connection, and allocates as much again at every read, which is so much that
-# the allocator asks the kernel. A TLS record has 16 KiB.
-sslproto.SSLProtocol.max_size = 64 * 1024
+# the allocator asks the kernel. What is read at once is one TLS record: 16 KiB, with its header and its MAC.
+sslproto.SSLProtocol.max_size = 17 * 1024
 
 
 def context(authority: bytes | None, certificate: Certificate | None, *, insecure: bool) -> ssl.SSLContext:
