@@ -14,6 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "grove"
 ROOMS = ("kube", "operator", "plan", "webhooks", "initc", "fabrics", "schedulers", "topology")
 FORMATS = {
+    "kube/auth/certificate_expiry.py": {"_VERSION", "_UTC_TIME", "_VALIDITY"},
     "kube/client/http_reply.py": {"_SWITCHING"},
     "kube/client/undecodable.py": {"_KEPT_LEVELS", "_ITEM"},
     "kube/events.py": {"_MAX_NOTE_BYTES", "_MAX_NAME_LENGTH"},

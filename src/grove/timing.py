@@ -107,6 +107,7 @@ RETRY_ATTEMPTS = 5  # of a request that is safe to repeat
 RETRY_BACKOFF = (0.1, 10.0)  # between these attempts
 RETRY_LONGEST_WAIT = 30.0  # a server that asks for more gets an error instead: the caller decides
 MAX_REPLY_BODY = 1024**3  # a page of 500 objects has to fit, each as large as etcd accepts it: 1.5 MiB
+STREAM_BUFFER = 128 * 1024  # bytes of a watch that are not read yet; the server waits until they are
 MAX_REPLY_OVERHEAD = 64 * 1024  # of head, interim replies, chunk sizes; a head has less than 1 KiB
 REPLY_BODY_PER_OVERHEAD = 8  # bytes of body that permit one more of overhead: chunks have 2 KiB and more
 REPLY_SHOWN = 60  # characters of an invalid reply in the error

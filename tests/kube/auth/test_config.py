@@ -165,6 +165,11 @@ def test_proxy_of_environment_is_not_used_for_loopback(
         (kubeconfig(clusters=[]), "cluster 'c' is not in .*: choose one of: none is defined"),
         (kubeconfig(users=[]), "user 'u' is not in"),
         (kubeconfig(cluster={"server": "c:6443"}), "has server 'c:6443': give it an https:// address"),
+        (
+            kubeconfig(cluster={"server": "https://c:port"}),
+            "has server 'https://c:port': give it an https://",
+        ),
+        (kubeconfig(cluster={"server": "https://[::1"}), r"has server 'https://\[::1': give it an https://"),
         (kubeconfig(cluster={"certificate-authority-data": "%"}), "certificate authority is not base64"),
         (kubeconfig({"client-certificate-data": "YQ=="}), "needs its key"),
         (kubeconfig({"auth-provider": {"name": "gcp"}}), "use an exec plugin"),

@@ -42,11 +42,12 @@ async def running_server() -> AsyncIterator[tuple[Server, Callable[[], asyncio.F
     """A server, and a function that sends a request to it."""
     server = Server()
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    connections = ConnectionPool("127.0.0.1", listening.sockets[0].getsockname()[1])
+    connections = ConnectionPool()
+    address = http1.Server("127.0.0.1", listening.sockets[0].getsockname()[1])
 
     def send() -> asyncio.Future[HttpReply]:
         message = b"GET / HTTP/1.1\r\n\r\n"
-        return asyncio.ensure_future(connections.send(message, None, None, connect=60, total=60))
+        return asyncio.ensure_future(connections.send(message, address, connect=60, total=60))
 
     try:
         yield server, send

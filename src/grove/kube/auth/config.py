@@ -89,7 +89,7 @@ def _build(merged: kubeconfig.Kubeconfig, name: str) -> Config:
         _entry(merged.users, context.user, "user", merged.files) if context.user else kubeconfig.UserEntry()
     )
     server = cluster.server.rstrip("/")
-    if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
+    if not _is_address(server):
         raise ConfigError(f"cluster {context.cluster!r} has server {server!r}: give it an https:// address")
     authority = _source(
         cluster.certificate_authority_data, cluster.certificate_authority, "certificate authority"
@@ -105,6 +105,14 @@ def _build(merged: kubeconfig.Kubeconfig, name: str) -> Config:
         proxy=cluster.proxy_url or _environment_proxy(server),
         headers=_impersonation(user),
     )
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number, or the brackets of an IPv6 address do not match
+        return False
 
 
 def _entry(entries: Mapping[str, _Entry], name: str, what: str, files: str) -> _Entry:

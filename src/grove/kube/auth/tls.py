@@ -12,12 +12,13 @@ from asyncio import sslproto
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grove.kube.auth.certificate_expiry import not_valid_after
 from grove.kube.auth.credentials import Certificate
 from grove.kube.errors import ConfigError
 
 # asyncio keeps 256 KiB for each connection, and allocates as much again at every read, which is so much that
-# the allocator asks the kernel. A TLS record has 16 KiB.
-sslproto.SSLProtocol.max_size = 64 * 1024
+# the allocator asks the kernel. What is read at once is one TLS record: 16 KiB, with its header and its MAC.
+sslproto.SSLProtocol.max_size = 17 * 1024
 
 
 def context(authority: bytes | None, certificate: Certificate | None, *, insecure: bool) -> ssl.SSLContext:
@@ -43,18 +44,14 @@ def _client_context(authority: bytes | None) -> ssl.SSLContext:
 
 
 def _load_client_certificate(context_: ssl.SSLContext, certificate: Certificate) -> None:
-    from cryptography import x509  # takes 8 MiB and is slow to import: tokens do not need it
-
     try:
-        leaf = x509.load_pem_x509_certificates(certificate.chain)[0]
+        expires = not_valid_after(certificate.chain)
     except ValueError:
         raise ConfigError(
             "the client certificate is not a PEM certificate: generate the kubeconfig again"
         ) from None
-    if leaf.not_valid_after_utc < datetime.now(UTC):
-        raise ConfigError(
-            f"the client certificate expired on {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC: renew it"
-        )
+    if expires < datetime.now(UTC):
+        raise ConfigError(f"the client certificate expired on {expires:%Y-%m-%d %H:%M} UTC: renew it")
     # Python's ssl loads keys from files only; these exist during the call, readable by this user alone.
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder) / "chain.pem", Path(folder) / "key.pem"

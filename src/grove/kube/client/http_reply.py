@@ -37,9 +37,11 @@ class BadReply(ValueError):
 
 
 class ReplyParser:
-    """Parses one reply from pieces that end anywhere. The methods `on_...` are callbacks of httptools."""
+    """Parses one reply from pieces that end anywhere; `endless`: its body may have any length. The methods
+    `on_...` are callbacks of httptools."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, endless: bool = False) -> None:
+        self._endless = endless
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._received = self._in_body = 0  # bytes
         self._headers: dict[str, str] = {}
@@ -58,7 +60,7 @@ class ReplyParser:
         except (HttpParserError, HttpParserUpgrade) as problem:
             if self._reply is None:  # otherwise the problem is in data after the reply
                 self._problem = self._problem or str(problem)
-        if self._in_body > timing.MAX_REPLY_BODY:
+        if self._in_body > timing.MAX_REPLY_BODY and not self._endless:
             self._problem = f"its body has more than {timing.MAX_REPLY_BODY} bytes"
         if (
             self._received - self._in_body
@@ -70,6 +72,16 @@ class ReplyParser:
         if self._problem:
             raise BadReply(self._problem)
         return self._reply
+
+    @property
+    def head(self) -> tuple[int, Mapping[str, str]] | None:
+        """Status and headers of the reply, once they have arrived."""
+        return (self._status, self._headers) if self._status else None
+
+    def take_body(self) -> list[bytes]:
+        """The pieces of the body that have arrived since the last call."""
+        taken, self._pieces = self._pieces, []
+        return taken
 
     def end(self) -> HttpReply | None:
         """The server has closed the connection. Returns the reply if its length is defined by that."""

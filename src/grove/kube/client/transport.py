@@ -8,29 +8,29 @@ LostReply if the server may have received it.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote, urlsplit
 
-import aiohttp
-from aiohttp import ClientTimeout
 from msgspec import Struct
-from yarl import URL
 
 from grove import timing
 from grove.kube.auth import tls
 from grove.kube.auth.config import Config
 from grove.kube.auth.credentials import Certificate, Credential
-from grove.kube.client.connect_errors import connect_failure_reason, one_line, root_cause
-from grove.kube.client.http1 import ConnectionFailed, ConnectionPool
-from grove.kube.client.http_reply import BadReply
+from grove.kube.client.connect_errors import connect_failure_reason, one_line
+from grove.kube.client.http1 import ConnectionFailed, ConnectionPool, Server
+from grove.kube.client.http_reply import BadReply, HttpReply
+from grove.kube.client.http_stream import open_stream
 from grove.kube.errors import ConfigError, ConnectError, LostReply, NoAnswer
+
+if TYPE_CHECKING:
+    from grove.kube.client.proxied import ProxySession
 
 USER_AGENT = "grove"
 # Inflating a list costs more than decoding it, so no compression is asked for.
 _HEADERS = (("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", USER_AGENT))
-_AIOHTTP_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
 _REMEDY = ": check what answers at the server's address, and the proxies in front of it"
 WRITES = frozenset({"create", "patch", "update", "delete", "deletecollection"})
 
@@ -100,21 +100,37 @@ class Transport(Protocol):
         ...
 
 
+class _ReadableReply(Protocol):
+    """A reply as `http_stream` and `proxied` provide it."""
+
+    async def read(self) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
 class HttpTransport:
     """Requests over pooled keep-alive connections, with credentials that may rotate."""
 
     def __init__(self, config: Config, *, connect_timeout: float = timing.CONNECT_TIMEOUT) -> None:
         self._config = config
         self._connect_timeout = connect_timeout
-        self._limits: dict[float, ClientTimeout] = {}
-        self._base = URL(config.server)
-        self._prefix = config.server
-        self._root = self._base.raw_path.rstrip("/")
-        self._session: aiohttp.ClientSession | None = None
+        self._address = urlsplit(config.server)
+        self._root = quote(self._address.path.rstrip("/"), safe="/%:@!$&'()*+,;=")
         self._tls_inputs: tuple[bytes | None, Certificate | None] | None = None
-        self._ssl: ssl.SSLContext | None = None
-        self._connections = ConnectionPool(self._base.host or "", self._base.port or 443)
-        self._head = _common_head(self._base, config)
+        self._server = Server(self._address.hostname or "", self._address.port or self._default_port)
+        self._connections = ConnectionPool()
+        self._head = _common_head(self._address.netloc.rpartition("@")[2], config)
+        self._proxy = self._proxy_session(config.proxy) if config.proxy is not None else None
+
+    @property
+    def _default_port(self) -> int:
+        return 443 if self._address.scheme == "https" else 80
+
+    def _proxy_session(self, proxy: str) -> ProxySession:
+        from grove.kube.client.proxied import ProxySession  # imports aiohttp, which takes 8 MiB
+
+        headers = (*_HEADERS, *self._config.headers)
+        return ProxySession(self._config.server, proxy, headers, self._connect_timeout)
 
     async def send(self, request: Request) -> Response:
         """The whole reply; after a 401 the request is repeated once if there are newer credentials."""
@@ -128,25 +144,21 @@ class HttpTransport:
         return response
 
     async def _send(self, request: Request, credential: Credential) -> Response:
-        if self._config.proxy is not None:
-            return await self._send_by_proxy(request, credential)
-        tls_context = self._tls_context(credential.certificate)
-        message = self._message(request, credential)
-        limits = {"connect": self._connect_timeout, "total": request.timeout}
+        server = self._current_server(credential.certificate)
         try:
-            reply = await self._connections.send(message, tls_context, self._config.server_name, **limits)
+            reply = await self._exchange(request, credential, server)
         except ConnectionFailed as problem:
             raise self._connect_error(problem.__cause__) from problem
         except (OSError, BadReply) as problem:
             raise _reply_lost(request, problem) from problem
         return Response(reply.status, reply.headers, reply.body)
 
-    async def _send_by_proxy(self, request: Request, credential: Credential) -> Response:
-        try:
-            async with self._open(request, credential, self._limit(request.timeout)) as reply:
-                return Response(reply.status, reply.headers, await _whole(reply))
-        except (*_AIOHTTP_FAULTS, BadReply) as problem:
-            raise self._failure(request, problem) from problem
+    async def _exchange(self, request: Request, credential: Credential, server: Server) -> HttpReply:
+        if self._proxy is not None:
+            return await self._proxy.send(request, credential, server)
+        message = self._message(request, credential)
+        limits = {"connect": self._connect_timeout, "total": request.timeout}
+        return await self._connections.send(message, server, **limits)
 
     def _message(self, request: Request, credential: Credential) -> bytes:
         body = request.body or b""
@@ -163,120 +175,72 @@ class HttpTransport:
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """A reply that is read piece by piece."""
         credential = await self._config.credentials.current()
-        timeout = ClientTimeout(connect=self._connect_timeout, sock_read=request.timeout)
+        server = self._current_server(credential.certificate)
         try:
-            reply = await self._open(request, credential, timeout)
-        except _AIOHTTP_FAULTS as problem:
-            raise self._failure(request, problem) from problem
+            reply, status, headers = await self._open(request, credential, server)
+        except ConnectionFailed as problem:
+            raise self._connect_error(problem.__cause__) from problem
+        except (OSError, BadReply) as problem:
+            raise _reply_lost(request, problem) from problem
         try:
-            if reply.status == 401:
+            if status == 401:
                 self._config.credentials.invalidate()
-            yield _HttpStream(reply, request)
+            yield _HttpStream(reply, status, headers, request)
         finally:
-            # A TLS close_notify would need iterations of the loop, which a cancelled caller may not have.
-            if reply.connection is not None and reply.connection.transport is not None:
-                reply.connection.transport.abort()
             reply.close()
+
+    async def _open(
+        self, request: Request, credential: Credential, server: Server
+    ) -> tuple[_ReadableReply, int, Mapping[str, str]]:
+        if self._proxy is not None:
+            return await self._proxy.open(request, credential, server)
+        reply = await open_stream(server, connect_timeout=self._connect_timeout, silence=request.timeout)
+        try:
+            return reply, *await reply.request(self._message(request, credential))
+        except BaseException:
+            reply.close()
+            raise
 
     async def close(self) -> None:
         """Close all connections."""
         await self._connections.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._proxy is not None:
+            await self._proxy.close()
 
-    def _limit(self, seconds: float) -> ClientTimeout:
-        """The timeouts of a request with a whole reply; there are few different ones, created once each."""
-        known = self._limits.get(seconds)
-        if known is None:
-            known = ClientTimeout(total=seconds, connect=min(self._connect_timeout, seconds))
-            self._limits[seconds] = known
-        return known
-
-    def _open(
-        self, request: Request, credential: Credential, timeout: ClientTimeout
-    ) -> aiohttp.client._RequestContextManager:
-        headers = [("Content-Type", request.content_type)] if request.body is not None else []
-        if credential.authorization:
-            headers.append(("Authorization", credential.authorization))
-        tls_context = self._tls_context(credential.certificate)
-        return self._current_session().request(
-            request.method,
-            URL(self._prefix + request.path, encoded=True),
-            data=request.body,
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            ssl=tls_context or True,
-            server_hostname=self._config.server_name,
-            proxy=self._config.proxy,
-        )
-
-    def _tls_context(self, certificate: Certificate | None) -> ssl.SSLContext | None:
-        """The TLS context; a new one, hence new connections, if the authority or the certificate changed."""
+    def _current_server(self, certificate: Certificate | None) -> Server:
+        """The server with a TLS context; a new one, hence new connections, if the authority or the
+        certificate changed."""
         authority = self._config.authority.read() if self._config.authority else None
         if self._tls_inputs != (authority, certificate):
-            if self._base.scheme == "https":
-                self._ssl = tls.context(authority, certificate, insecure=self._config.insecure)
+            if self._address.scheme == "https":
+                context = tls.context(authority, certificate, insecure=self._config.insecure)
+                self._server = self._server._replace(tls_context=context, name=self._config.server_name)
             self._tls_inputs = (authority, certificate)
-        return self._ssl
-
-    def _current_session(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
-            self._session = self._new_session()
-        return self._session
-
-    def _new_session(self) -> aiohttp.ClientSession:
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=timing.CONNECTION_IDLE_TIMEOUT),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers=[*_HEADERS, *self._config.headers],
-            skip_auto_headers=("Content-Type",),
-            auto_decompress=False,
-        )
-        # aiohttp repeats PUT and DELETE by itself when a kept connection turns out to be dead. The first
-        # request may have taken effect, and then the repetition is answered with a misleading 404 or 409.
-        session._retry_connection = False
-        return session
-
-    def _failure(self, request: Request, problem: BaseException) -> ConnectError | LostReply:
-        if isinstance(problem, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError):
-            return self._connect_error(root_cause(problem))
-        return _reply_lost(request, problem)
+        return self._server
 
     def _connect_error(self, problem: BaseException | None) -> ConnectError:
         return ConnectError(f"{self._config.server} {connect_failure_reason(problem)}")
 
 
 class _HttpStream:
-    """aiohttp's reply as a Stream."""
+    """A reply as a Stream."""
 
-    def __init__(self, reply: aiohttp.ClientResponse, request: Request) -> None:
-        self._reply = reply
-        self._request = request
-        self.status = reply.status
-        self.headers: Mapping[str, str] = reply.headers
+    def __init__(
+        self, reply: _ReadableReply, status: int, headers: Mapping[str, str], request: Request
+    ) -> None:
+        self._reply, self._request = reply, request
+        self.status, self.headers = status, headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The pieces of the body as they arrive."""
-        content = self._reply.content
-        while not content.at_eof():
+        while True:
             try:
-                chunk = await content.readany()
-            except _AIOHTTP_FAULTS as problem:
+                chunk = await self._reply.read()
+            except (OSError, BadReply) as problem:
                 raise _reply_lost(self._request, problem) from problem
-            if chunk:
-                yield chunk
-
-
-async def _whole(reply: aiohttp.ClientResponse) -> bytes:
-    pieces, size = [], 0
-    async for piece in reply.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > timing.MAX_REPLY_BODY:
-            raise BadReply(f"its body has more than {timing.MAX_REPLY_BODY} bytes")
-    return b"".join(pieces)
+            if not chunk:
+                return
+            yield chunk
 
 
 def _reply_lost(request: Request, problem: BaseException) -> LostReply:
@@ -288,9 +252,9 @@ def _reply_lost(request: Request, problem: BaseException) -> LostReply:
     return LostReply(f"{request}: connection lost ({one_line(problem)}){outcome}")
 
 
-def _common_head(base: URL, config: Config) -> str:
+def _common_head(host: str, config: Config) -> str:
     """The headers that all requests share."""
-    headers = [("Host", base.host_port_subcomponent or ""), *_HEADERS, *config.headers]
+    headers = [("Host", host), *_HEADERS, *config.headers]
     for name, value in headers:
         if not value.isprintable():
             raise ConfigError(f"{name} {value!r} is not a valid header: correct the kubeconfig")

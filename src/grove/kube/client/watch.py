@@ -1,6 +1,5 @@
 """Splits the bytes of a watch into lines and decodes them into events. Used by the reflector and the elector.
 
-aiohttp's line iterator rejects lines above 128 KB, and an object may have 1.5 MB, so chunks are split here.
 Lines are yielded in batches, one per chunk: an async step per event would cost more than decoding it.
 """
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-
 _BITS = 2048
 
 
 def generate_key_pair() -> tuple[str, str]:
     """A new key pair, private and public, in OpenSSH's format. Takes long enough to need a thread."""
+    from cryptography.hazmat.primitives import serialization  # takes 8 MiB, and few operators need it
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
     key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()

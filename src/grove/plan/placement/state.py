@@ -52,6 +52,8 @@ class GangState(Struct, frozen=True):
     """When a hold is searched for again, after none was found."""
     holds: int = 0
     """How many times nodes were held for it since it began to wait: gangs take turns."""
+    extras_refused: Demand | None = None
+    """The demand whose pods beyond the minimum found no node when they were last searched for."""
     renewal: str = ""
     """What its nominations were last renewed for: a scheduler process, or a time."""
     renewed_at: float = 0.0

@@ -352,9 +352,34 @@ def test_extra_pods_get_nodes_once_the_minimum_is_bound() -> None:
     wanted = demand("a", 2, minimum=1, existing={0: bound, 1: waiting})
     gang = ObservedGang(GangState(wanted, Assignment(nodes={})))
     capacity, full = ClusterCapacity(), {name: used(each, 8) for name, each in racks(1, 2).items()}
-    assert run_round(capacity, changes(full, gang), NOW).changed == {}
+    (state,) = run_round(capacity, changes(full, gang), NOW).changed.values()
+    assert state.decision == Assignment(nodes={})
     result = run_round(capacity, changes({"r0-h1": racks(1, 2)["r0-h1"]}, gang), NOW)
     assert decided(result, "a-gang").nodes == {PodSlot("a", 1): "r0-h1"}
+
+
+def test_extra_pods_are_not_searched_for_if_nothing_is_free(monkeypatch) -> None:
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    wanted = demand("a", 2, minimum=1, existing={0: bound, 1: WantedPod(PodSlot("a", 1), "a-1")})
+    capacity, full = ClusterCapacity(), {name: used(each, 8) for name, each in racks(1, 2).items()}
+    first = ObservedGang(GangState(wanted, Assignment(nodes={})))
+    (state,) = run_round(capacity, changes(full, first), NOW).changed.values()
+    monkeypatch.setattr(decision, "solve", lambda *_: pytest.fail("a search"))
+    assert not run_round(capacity, changes({}, ObservedGang(state)), NOW + 1).changed
+    monkeypatch.undo()
+    freed = changes({"r0-h1": racks(1, 2)["r0-h1"]}, ObservedGang(state))
+    assert decided(run_round(capacity, freed, NOW + 2), "a-gang").nodes == {PodSlot("a", 1): "r0-h1"}
+
+
+def test_changed_extra_pods_are_searched_for_again() -> None:
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    wanted = demand("a", 2, minimum=1, existing={0: bound, 1: WantedPod(PodSlot("a", 1), "a-1")})
+    half = {name: used(each, 4) for name, each in racks(1, 2).items()}
+    capacity, first = ClusterCapacity(), ObservedGang(GangState(wanted, Assignment(nodes={})))
+    (state,) = run_round(capacity, changes(half, first), NOW).changed.values()
+    smaller = demand("a", 2, 4, minimum=1, existing={pod.slot.number: pod for pod in wanted.pods})
+    result = run_round(capacity, changes({}, ObservedGang(replace(state, demand=smaller))), NOW + 1)
+    assert decided(result, "a-gang").nodes.keys() == {PodSlot("a", 1)}
 
 
 def test_release_waits_for_outdated_nominations_of_others() -> None:

@@ -135,7 +135,8 @@ def _next_after_others_give_way(
 
 def _with_extras(current: Round, gang: ObservedGang, state: GangState, others_wait: bool) -> GangState:
     """The state of a gang with nodes for pods beyond the minimum, as many as there is room for. They are
-    decided on together with the minimum, or later once no other pod of the gang waits for its node."""
+    decided on together with the minimum, or later once no other pod of the gang waits for its node: when they
+    are others than before, or something has become free."""
     assignment = state.decision
     if not isinstance(assignment, Assignment) or assignment.failed or assignment.in_part:
         return state
@@ -144,6 +145,8 @@ def _with_extras(current: Round, gang: ObservedGang, state: GangState, others_wa
     is_new = assignment is not gang.state.decision
     if not missing or (not is_new and len(missing) < len(unbound)):
         return state
+    if not is_new and not current.changes.freed and state.extras_refused == state.demand:
+        return state
     demand = state.demand.by_attempt(assignment.attempt)
     given = circumstances(current, gang, others_wait)
     found = decide(current.capacity, demand, given, current.refusals).decision
@@ -151,7 +154,7 @@ def _with_extras(current: Round, gang: ObservedGang, state: GangState, others_wa
         return replace(state, decision=found)
     nodes = {slot: node for slot, node in assignment.nodes.items() if slot in unbound and node}
     current.capacity.reserve(demand.gang, reservations(demand, gang.requests, nodes))
-    return state
+    return replace(state, extras_refused=state.demand)
 
 
 def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> Iterable[float]:
