@@ -5,15 +5,6 @@ from __future__ import annotations
 import os
 import ssl
 
-import aiohttp
-
-
-def root_cause(problem: BaseException) -> BaseException:
-    """The error that an aiohttp error wraps."""
-    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
-        return problem.certificate_error
-    return problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem
-
 
 def connect_failure_reason(problem: BaseException | None) -> str:
     """Why the connection failed, and the remedy."""

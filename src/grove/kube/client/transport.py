@@ -11,10 +11,8 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import aiohttp
-from aiohttp import ClientTimeout
 from msgspec import Struct
 from yarl import URL
 
@@ -22,15 +20,17 @@ from grove import timing
 from grove.kube.auth import tls
 from grove.kube.auth.config import Config
 from grove.kube.auth.credentials import Certificate, Credential
-from grove.kube.client.connect_errors import connect_failure_reason, one_line, root_cause
+from grove.kube.client.connect_errors import connect_failure_reason, one_line
 from grove.kube.client.http1 import ConnectionFailed, ConnectionPool
 from grove.kube.client.http_reply import BadReply
 from grove.kube.errors import ConfigError, ConnectError, LostReply, NoAnswer
 
+if TYPE_CHECKING:
+    from grove.kube.client.aiohttp_session import AiohttpSession
+
 USER_AGENT = "grove"
 # Inflating a list costs more than decoding it, so no compression is asked for.
-_HEADERS = (("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", USER_AGENT))
-_AIOHTTP_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
+HEADERS = (("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", USER_AGENT))
 _REMEDY = ": check what answers at the server's address, and the proxies in front of it"
 WRITES = frozenset({"create", "patch", "update", "delete", "deletecollection"})
 
@@ -106,11 +106,9 @@ class HttpTransport:
     def __init__(self, config: Config, *, connect_timeout: float = timing.CONNECT_TIMEOUT) -> None:
         self._config = config
         self._connect_timeout = connect_timeout
-        self._limits: dict[float, ClientTimeout] = {}
         self._base = URL(config.server)
-        self._prefix = config.server
         self._root = self._base.raw_path.rstrip("/")
-        self._session: aiohttp.ClientSession | None = None
+        self._aiohttp: AiohttpSession | None = None
         self._tls_inputs: tuple[bytes | None, Certificate | None] | None = None
         self._ssl: ssl.SSLContext | None = None
         self._connections = ConnectionPool(self._base.host or "", self._base.port or 443)
@@ -128,25 +126,18 @@ class HttpTransport:
         return response
 
     async def _send(self, request: Request, credential: Credential) -> Response:
-        if self._config.proxy is not None:
-            return await self._send_by_proxy(request, credential)
         tls_context = self._tls_context(credential.certificate)
+        if self._config.proxy is not None:
+            return await self._aiohttp_session().send(request, credential, tls_context)
         message = self._message(request, credential)
         limits = {"connect": self._connect_timeout, "total": request.timeout}
         try:
             reply = await self._connections.send(message, tls_context, self._config.server_name, **limits)
         except ConnectionFailed as problem:
-            raise self._connect_error(problem.__cause__) from problem
+            raise connect_error(self._config, problem.__cause__) from problem
         except (OSError, BadReply) as problem:
-            raise _reply_lost(request, problem) from problem
+            raise reply_lost(request, problem) from problem
         return Response(reply.status, reply.headers, reply.body)
-
-    async def _send_by_proxy(self, request: Request, credential: Credential) -> Response:
-        try:
-            async with self._open(request, credential, self._limit(request.timeout)) as reply:
-                return Response(reply.status, reply.headers, await _whole(reply))
-        except (*_AIOHTTP_FAULTS, BadReply) as problem:
-            raise self._failure(request, problem) from problem
 
     def _message(self, request: Request, credential: Credential) -> bytes:
         body = request.body or b""
@@ -163,54 +154,25 @@ class HttpTransport:
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """A reply that is read piece by piece."""
         credential = await self._config.credentials.current()
-        timeout = ClientTimeout(connect=self._connect_timeout, sock_read=request.timeout)
-        try:
-            reply = await self._open(request, credential, timeout)
-        except _AIOHTTP_FAULTS as problem:
-            raise self._failure(request, problem) from problem
-        try:
+        tls_context = self._tls_context(credential.certificate)
+        async with self._aiohttp_session().stream(request, credential, tls_context) as reply:
             if reply.status == 401:
                 self._config.credentials.invalidate()
-            yield _HttpStream(reply, request)
-        finally:
-            # A TLS close_notify would need iterations of the loop, which a cancelled caller may not have.
-            if reply.connection is not None and reply.connection.transport is not None:
-                reply.connection.transport.abort()
-            reply.close()
+            yield reply
 
     async def close(self) -> None:
         """Close all connections."""
         await self._connections.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._aiohttp is not None:
+            await self._aiohttp.close()
 
-    def _limit(self, seconds: float) -> ClientTimeout:
-        """The timeouts of a request with a whole reply; there are few different ones, created once each."""
-        known = self._limits.get(seconds)
-        if known is None:
-            known = ClientTimeout(total=seconds, connect=min(self._connect_timeout, seconds))
-            self._limits[seconds] = known
-        return known
+    def _aiohttp_session(self) -> AiohttpSession:
+        """Imports aiohttp when it is needed first: commands that only read lists start sooner without it."""
+        if self._aiohttp is None:
+            from grove.kube.client.aiohttp_session import AiohttpSession
 
-    def _open(
-        self, request: Request, credential: Credential, timeout: ClientTimeout
-    ) -> aiohttp.client._RequestContextManager:
-        headers = [("Content-Type", request.content_type)] if request.body is not None else []
-        if credential.authorization:
-            headers.append(("Authorization", credential.authorization))
-        tls_context = self._tls_context(credential.certificate)
-        return self._current_session().request(
-            request.method,
-            URL(self._prefix + request.path, encoded=True),
-            data=request.body,
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            ssl=tls_context or True,
-            server_hostname=self._config.server_name,
-            proxy=self._config.proxy,
-        )
+            self._aiohttp = AiohttpSession(self._config, self._connect_timeout)
+        return self._aiohttp
 
     def _tls_context(self, certificate: Certificate | None) -> ssl.SSLContext | None:
         """The TLS context; a new one, hence new connections, if the authority or the certificate changed."""
@@ -221,65 +183,14 @@ class HttpTransport:
             self._tls_inputs = (authority, certificate)
         return self._ssl
 
-    def _current_session(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
-            self._session = self._new_session()
-        return self._session
 
-    def _new_session(self) -> aiohttp.ClientSession:
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=timing.CONNECTION_IDLE_TIMEOUT),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers=[*_HEADERS, *self._config.headers],
-            skip_auto_headers=("Content-Type",),
-            auto_decompress=False,
-        )
-        # aiohttp repeats PUT and DELETE by itself when a kept connection turns out to be dead. The first
-        # request may have taken effect, and then the repetition is answered with a misleading 404 or 409.
-        session._retry_connection = False
-        return session
-
-    def _failure(self, request: Request, problem: BaseException) -> ConnectError | LostReply:
-        if isinstance(problem, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError):
-            return self._connect_error(root_cause(problem))
-        return _reply_lost(request, problem)
-
-    def _connect_error(self, problem: BaseException | None) -> ConnectError:
-        return ConnectError(f"{self._config.server} {connect_failure_reason(problem)}")
+def connect_error(config: Config, problem: BaseException | None) -> ConnectError:
+    """The error of a request that was not sent."""
+    return ConnectError(f"{config.server} {connect_failure_reason(problem)}")
 
 
-class _HttpStream:
-    """aiohttp's reply as a Stream."""
-
-    def __init__(self, reply: aiohttp.ClientResponse, request: Request) -> None:
-        self._reply = reply
-        self._request = request
-        self.status = reply.status
-        self.headers: Mapping[str, str] = reply.headers
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The pieces of the body as they arrive."""
-        content = self._reply.content
-        while not content.at_eof():
-            try:
-                chunk = await content.readany()
-            except _AIOHTTP_FAULTS as problem:
-                raise _reply_lost(self._request, problem) from problem
-            if chunk:
-                yield chunk
-
-
-async def _whole(reply: aiohttp.ClientResponse) -> bytes:
-    pieces, size = [], 0
-    async for piece in reply.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > timing.MAX_REPLY_BODY:
-            raise BadReply(f"its body has more than {timing.MAX_REPLY_BODY} bytes")
-    return b"".join(pieces)
-
-
-def _reply_lost(request: Request, problem: BaseException) -> LostReply:
+def reply_lost(request: Request, problem: BaseException) -> LostReply:
+    """The error of a request that the server may have received."""
     outcome = "; it may have taken effect" if request.is_write else ""
     if isinstance(problem, TimeoutError):
         return NoAnswer(f"{request}: no answer in {request.timeout:g} s{outcome}", request.timeout)
@@ -290,7 +201,7 @@ def _reply_lost(request: Request, problem: BaseException) -> LostReply:
 
 def _common_head(base: URL, config: Config) -> str:
     """The headers that all requests share."""
-    headers = [("Host", base.host_port_subcomponent or ""), *_HEADERS, *config.headers]
+    headers = [("Host", base.host_port_subcomponent or ""), *HEADERS, *config.headers]
     for name, value in headers:
         if not value.isprintable():
             raise ConfigError(f"{name} {value!r} is not a valid header: correct the kubeconfig")
