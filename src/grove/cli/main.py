@@ -25,6 +25,7 @@ from grove.cli.commands import (
     get,
     initc,
     operator,
+    snapshot,
     tree,
     webhooks,
 )
@@ -55,6 +56,7 @@ app.command(detach.detach)
 app.command(delete_podgroups.delete_podgroups)
 app.command(operator.operator)
 app.command(get.get)
+app.command(snapshot.snapshot)
 app.command(tree.tree)
 app.command(webhooks.webhooks)
 
