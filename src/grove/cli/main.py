@@ -46,6 +46,7 @@ COMMANDS = {
     ),
     "operator": ("operator:operator", "Run the operator until SIGTERM or SIGINT."),
     "get": ("get:get", "List PodCliqueSets with their counts and errors, and say whether an operator leads."),
+    "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, for `grove plan --snapshot`."),
     "tree": ("tree:tree", "Show a PodCliqueSet as a tree, down to its pods."),
     "webhooks": (
         "webhooks:webhooks",
