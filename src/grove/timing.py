@@ -94,6 +94,7 @@ INTERVENTION_BACKOFF = (0.5, 15.0)  # what changes only when a user acts: slow, 
 BUG_BACKOFF = (1.0, 60.0)  # a bug is likely to happen again, and a list of everything is expensive
 CRD_RECHECK = 600.0  # costs nothing, and notices an API server that was upgraded
 LIST_PAGE = 500  # objects, as in client-go
+SCREEN_INTERVAL = 0.1  # between two frames of a live view: changes in between are in the next one
 STATE_PAGE = 5_000  # objects, where a command reads the whole cluster once: few requests, some 20 MB each
 INTERNED_VALUES = 1024  # many times what one second brings; a full pool is cleared
 UNDECODABLE_TOKENS = 20_000  # a few milliseconds; metadata with larger managedFields are not read

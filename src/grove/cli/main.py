@@ -47,6 +47,10 @@ COMMANDS = {
     "operator": ("operator:operator", "Run the operator until SIGTERM or SIGINT."),
     "get": ("get:get", "List PodCliqueSets with their counts and errors, and say whether an operator leads."),
     "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, for `grove plan --snapshot`."),
+    "topology": (
+        "inspection.topology:topology",
+        "Show the domains of the cluster as a tree, with free and used GPUs, and nodes that are not usable.",
+    ),
     "tree": ("tree:tree", "Show a PodCliqueSet as a tree, down to its pods."),
     "webhooks": (
         "webhooks:webhooks",
