@@ -207,6 +207,12 @@ PLACEMENT_DOMAINS_SHOWN = 3  # of these, in the message of a condition
 PREFERENCE_WEIGHT = 100  # of a preferred topology level among other preferences of a pod: the highest
 PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that come closest
 
+# grove explain
+WHAT_IF_WORK = 100_000  # of the solver, for each change that is tried: about 50 ms
+NODES_TO_ADD = 1_000  # at most, of those that a gang is tried with
+EXPLAINED_GANGS = 3  # gangs whose domains are listed: more than a screen is not read
+EXPLAINED_ROWS = 8  # domains, pods, containers or events of one list
+
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
 FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response

@@ -1,0 +1,138 @@
+"""The reasons for which an object waits: from the statuses of what belongs to it, from its pods, from
+placement, and from the Lease of the operator. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from grove.api.meta import Condition
+from grove.api.naming import labels
+from grove.api.types.pod import Pod
+from grove.api.types.podgang import PodGang
+from grove.explanation.subtree import POD, Subtree
+from grove.plan.members import pod_state
+from grove.plan.timestamps import timestamp
+from grove.reasons.codes import ReasonCode
+from grove.reasons.errors import error_reasons
+from grove.reasons.model import ObjectName, WaitReason, ranked
+from grove.reasons.pods import pods_reasons, unready
+
+WAITING = "Waiting"
+_RUNNING = "Running"
+_CODES = {code.value: code for code in ReasonCode}
+
+
+def waits(tree: Subtree) -> bool:
+    """Whether something that belongs to the object is not as it should be."""
+    if tree.about.kind == POD:
+        return any(not pod_state.ready(pod) for pod in tree.pods)
+    workload = tree.workload
+    if workload is None:
+        return True
+    if tree.about.kind in ("PodCliqueSet", "DynamoGraphDeployment"):
+        missing = workload.status.available_replicas < workload.spec.replicas
+        if missing or workload.status.last_errors or not tree.gangs:
+            return workload.spec.replicas > 0
+    short = any(
+        each.spec.replicas > sum(pod_state.ready(pod) for pod in _pods_of(tree, each.metadata.name))
+        for each in tree.cliques
+    )
+    return short or any(gang.status.phase != _RUNNING for gang in tree.gangs)
+
+
+def find_reasons(
+    tree: Subtree, placement: Mapping[str, WaitReason], operator: WaitReason | None
+) -> list[WaitReason]:
+    """All reasons, what keeps everything else from happening first. `placement`: by gang, why it was not
+    placed. `operator`: why nothing is reconciled."""
+    found = [*([operator] if operator is not None else []), *_of_statuses(tree)]
+    unplaced = {gang.metadata.name for gang in tree.gangs} & placement.keys()
+    found += (
+        replace(placement[name], about=ObjectName("PodGang", name), since=_since(tree, name))
+        for name in sorted(unplaced)
+    )
+    found += _of_pods(tree, unplaced)
+    return ranked(_without_repetitions(found))
+
+
+def _of_statuses(tree: Subtree) -> Iterator[WaitReason]:
+    """What errors and conditions say."""
+    for found in (tree.workload, *tree.groups, *tree.cliques):
+        if found is not None:
+            about = ObjectName(found.KIND.name, found.metadata.name)
+            yield from error_reasons(found.status.last_errors, about)
+    for gang in tree.gangs:
+        yield from _of_conditions(gang.status.conditions, ObjectName("PodGang", gang.metadata.name))
+    if tree.workload is not None:
+        about = ObjectName("PodCliqueSet", tree.workload.metadata.name)
+        yield from _of_conditions(tree.workload.status.conditions, about)
+
+
+def _of_conditions(conditions: Iterable[Condition], about: ObjectName) -> Iterator[WaitReason]:
+    for each in conditions:
+        code = _CODES.get(each.reason)
+        if each.type == WAITING and each.status == "True" and code is not None:
+            yield WaitReason(code, each.message, about, since=timestamp(each.last_transition_time))
+
+
+def _of_pods(tree: Subtree, unplaced: Iterable[str]) -> list[WaitReason]:
+    """What pods wait for. Those of gangs that were not placed wait for that."""
+    waiting = set(unplaced)
+    pods = [pod for pod in unready(tree.pods) if pod.metadata.labels.get(labels.GANG, "") not in waiting]
+    return pods_reasons(pods)
+
+
+def _without_repetitions(reasons: Iterable[WaitReason]) -> list[WaitReason]:
+    """One reason for each code and object; what has evidence goes before what a condition repeats."""
+    found: dict[tuple[ReasonCode, object], WaitReason] = {}
+    for each in sorted(reasons, key=lambda reason: not reason.evidence):
+        known = found.setdefault((each.code, each.about), each)
+        if each.since and (not known.since or each.since < known.since):
+            found[each.code, each.about] = replace(known, since=each.since)
+    return list(found.values())
+
+
+def _since(tree: Subtree, gang: str) -> float:
+    created = (each.metadata.creation_timestamp for each in tree.gangs if each.metadata.name == gang)
+    return timestamp(next(created, None))
+
+
+def _pods_of(tree: Subtree, clique: str) -> Iterator[Pod]:
+    return (
+        pod
+        for pod in tree.pods
+        if pod.metadata.labels.get(labels.CLIQUE) == clique and not pod_state.terminating(pod)
+    )
+
+
+def state_text(tree: Subtree) -> str:
+    """How many replicas, gangs and pods are there, in a few words."""
+    ready = sum(pod_state.ready(pod) for pod in tree.pods)
+    facts = []
+    if tree.about.kind in ("PodCliqueSet", "DynamoGraphDeployment") and tree.workload is not None:
+        status = tree.workload.status
+        facts.append(f"{status.available_replicas}/{tree.workload.spec.replicas} replicas available")
+    if tree.gangs and tree.about.kind not in (POD, "PodGang"):
+        facts.append(f"{sum(map(_runs, tree.gangs))}/{len(tree.gangs)} gangs running")
+    if tree.about.kind == POD:
+        return pod_phase(tree.pods[0]) if tree.pods else "gone"
+    wanted = sum(clique.spec.replicas for clique in tree.cliques)
+    facts.append(f"{ready}/{max(wanted, len(tree.pods))} pods ready")
+    return ", ".join(facts)
+
+
+def pod_phase(pod: Pod) -> str:
+    """The state of a pod in a word or two."""
+    if pod_state.terminating(pod):
+        return "terminating"
+    if pod_state.ready(pod):
+        return "ready"
+    if not pod.spec.node_name:
+        return "gated" if pod.spec.scheduling_gates else "not scheduled"
+    return f"not ready, on {pod.spec.node_name}"
+
+
+def _runs(gang: PodGang) -> bool:
+    return gang.status.phase == _RUNNING
