@@ -206,6 +206,11 @@ PLACEMENT_DOMAINS_SHOWN = 3  # of these, in the message of a condition
 PREFERENCE_WEIGHT = 100  # of a preferred topology level among other preferences of a pod: the highest
 PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that come closest
 
+# Plans of commands
+DRY_ROUNDS = 20  # rounds of placement for one change: a gang is decided on, nominated and released in four
+DRY_PASSES = 2_000  # passes over a set whose update is planned: one or two for each unit
+PLANNED_REPLICAS = 4_096  # at most, of a set whose largest size is searched for
+
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
 FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response

@@ -25,6 +25,7 @@ from grove.cli.commands import (
     get,
     initc,
     operator,
+    plan,
     snapshot,
     tree,
     webhooks,
@@ -56,6 +57,7 @@ app.command(detach.detach)
 app.command(delete_podgroups.delete_podgroups)
 app.command(operator.operator)
 app.command(get.get)
+app.command(plan.plan)
 app.command(snapshot.snapshot)
 app.command(tree.tree)
 app.command(webhooks.webhooks)

@@ -26,11 +26,12 @@ def _report(index: ClusterIndex, report: DomainReport) -> str:
     if report.domain:
         key = index.levels[len(report.domain) - 1]
         where = f"{key.rpartition('/')[2]} {'/'.join(report.domain)}"
-    reasons = ", ".join(dict.fromkeys(map(_shortage, report.shortages)))
+    reasons = ", ".join(dict.fromkeys(map(shortage_text, report.shortages)))
     return f"{where}: {report.unit}: {reasons}"
 
 
-def _shortage(each: Shortage) -> str:
+def shortage_text(each: Shortage) -> str:
+    """One reason, for people."""
     nodes = f"{each.nodes} node{'s' * (each.nodes != 1)}"
     match each.reason:
         case Reason.NOT_READY:
