@@ -213,6 +213,11 @@ NODES_TO_ADD = 1_000  # at most, of those that a gang is tried with
 EXPLAINED_GANGS = 3  # gangs whose domains are listed: more than a screen is not read
 EXPLAINED_ROWS = 8  # domains, pods, containers or events of one list
 
+# Plans of commands
+DRY_ROUNDS = 20  # rounds of placement for one change: a gang is decided on, nominated and released in four
+DRY_PASSES = 2_000  # passes over a set whose update is planned: one or two for each unit
+PLANNED_REPLICAS = 4_096  # at most, of a set whose largest size is searched for
+
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone
 FACTS_READ_TIMEOUT = 2.0  # for one live read of a review: the API server waits for 5 for our response

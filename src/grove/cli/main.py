@@ -46,6 +46,10 @@ COMMANDS = {
     ),
     "operator": ("operator:operator", "Run the operator until SIGTERM or SIGINT."),
     "get": ("get:get", "List PodCliqueSets with their counts and errors, and say whether an operator leads."),
+    "plan": (
+        "plan:plan",
+        "Show what would happen if objects were applied, and whether they fit. Nothing is written.",
+    ),
     "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, for `grove plan --snapshot`."),
     "topology": (
         "inspection.topology:topology",

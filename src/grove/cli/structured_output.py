@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-Output = Literal["table", "json", "yaml"]
+Output = Literal["text", "json", "yaml"]
 OutputOption = Annotated[Output, Parameter(alias="-o", help="Output format.")]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from grove.explanation.model import DomainRow
 from grove.reasons.placement import domain_name
 from grove.topology.placement.answers import NoFit, Reason
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import CLUSTER, Domain, PodShape, Unit
+from grove.topology.placement.model import CLUSTER, Domain, Unit
 from grove.topology.placement.needs.devices import described
 from grove.topology.placement.units import Compiler, PlacementUnit, PodClass
 
@@ -22,15 +22,38 @@ _WORDS = {
 }
 
 
-def domain_rows(index: ClusterIndex, gang: Unit, answer: NoFit) -> list[DomainRow]:
+def domain_rows(index: ClusterIndex, gang: Unit, resource: str) -> list[DomainRow]:
     """A row for each domain of the level that the gang must fit into, those that lack least first."""
     unit = Compiler(index).compile(gang)
-    if not unit.totals or any(each.missing for each in unit.totals):
+    main = main_class(unit)
+    if main is None:
         return []
-    main = max(unit.totals, key=lambda each: (each.accelerated, unit.totals[each]))
-    resource = _short_resource(index, answer, main)
     rows = [_row(index, unit, main, resource, domain) for domain in _domains(index, unit)]
     return sorted(rows, key=lambda row: (row.pods - row.room, row.short, row.domain))
+
+
+def main_class(unit: PlacementUnit) -> PodClass | None:
+    """The pods that are most of the gang, those with accelerators first; None if no node has what they
+    need."""
+    if any(each.missing for each in unit.totals):
+        return None
+    return max(unit.totals, key=lambda each: (each.accelerated, unit.totals[each]), default=None)
+
+
+def short_resource(index: ClusterIndex, gang: Unit, answer: NoFit) -> str:
+    """The resource that is short, or else the accelerators that the pods ask for, or else any."""
+    main = main_class(Compiler(index).compile(gang))
+    if main is None:
+        return ""
+    requests = main.shape.requests
+    short = (
+        each.resource
+        for report in answer.reports
+        for each in report.shortages
+        if each.reason is Reason.INSUFFICIENT and each.resource in requests
+    )
+    accelerators = (name for name in requests if index.extended[index.dims[name]])
+    return next(short, "") or next(accelerators, "") or next(iter(requests), "")
 
 
 def closest_domain(answer: NoFit) -> Domain:
@@ -44,18 +67,6 @@ def _domains(index: ClusterIndex, unit: PlacementUnit) -> Sequence[Domain]:
     if leveled is None or leveled.required is None:
         return [CLUSTER]
     return sorted(index.subdomains(CLUSTER, leveled.required))
-
-
-def _short_resource(index: ClusterIndex, answer: NoFit, main: PodClass) -> str:
-    """The resource that is short, or else the accelerators that the pods ask for, or else any."""
-    short = (
-        each.resource
-        for report in answer.reports
-        for each in report.shortages
-        if each.reason is Reason.INSUFFICIENT and each.resource in main.shape.requests
-    )
-    accelerators = (name for name in main.shape.requests if index.extended[index.dims[name]])
-    return next(short, "") or next(accelerators, "") or next(iter(main.shape.requests), "")
 
 
 def _row(
@@ -88,10 +99,3 @@ def _row(
 
 def _unusable(reason: Reason, about: str) -> str:
     return f"{_WORDS.get(reason, reason.value)} {about}".strip()
-
-
-def shapes(unit: Unit) -> Iterator[PodShape]:
-    """The shapes of all pods of a unit."""
-    yield from (pod.shape for pod in unit.pods)
-    for part in unit.parts:
-        yield from shapes(part)

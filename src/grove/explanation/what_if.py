@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.naming.well_known import HOSTNAME
+from grove.explanation.domains import closest_domain, main_class
 from grove.explanation.model import Holder, ObjectRef, Remedy
 from grove.topology.placement.answers import NoFit, Placed
 from grove.topology.placement.eligibility import rejection
@@ -132,10 +133,10 @@ class _WhatIf:
 
     def more_nodes(self, answer: NoFit) -> Iterator[Remedy]:
         """How many more nodes, like one that is there, the gang fits with."""
-        domain = answer.reports[0].domain if answer.reports else ()
+        domain = closest_domain(answer)
         unit = Compiler(self._index).compile(self._problem.gang)
-        main = max(unit.totals, key=lambda each: (each.accelerated, unit.totals[each]), default=None)
-        if main is None or main.missing:
+        main = main_class(unit)
+        if main is None:
             return
         model = self._model_node(domain, lambda node: rejection(main.shape, node) is None)
         if model is None or not (slots := main.slots(self._index.empty.free[self._index.ids[model.name]])):

@@ -86,7 +86,7 @@ def _message(answer: NoFit, levels: Sequence[str]) -> str:
 
 
 def _report_text(report: DomainReport, levels: Sequence[str]) -> str:
-    reasons = ", ".join(dict.fromkeys(map(_shortage_text, report.shortages)))
+    reasons = ", ".join(dict.fromkeys(map(shortage_text, report.shortages)))
     return f"{domain_name(report.domain, levels)}: {report.unit}: {reasons}"
 
 
@@ -101,14 +101,15 @@ def _evidence(report: DomainReport, levels: Sequence[str]) -> list[Evidence]:
             each.nodes,
             each.have,
             each.need,
-            _shortage_text(each),
+            shortage_text(each),
             report.nodes,
         )
         for each in report.shortages
     ]
 
 
-def _shortage_text(each: Shortage) -> str:
+def shortage_text(each: Shortage) -> str:
+    """One finding in a few words, without the domain."""
     nodes = f"{each.nodes} node{'s' * (each.nodes != 1)}"
     match each.reason:
         case Reason.NOT_READY:

@@ -95,7 +95,7 @@ def test_pods_of_one_namespace_are_said_to_be_all(run, tmp_path):
             "--topology defalt: no ClusterTopology of this name: did you mean default? topologies: default",
         ),
         (["--watch"], "--watch and --snapshot exclude each other: a snapshot does not change"),
-        (["-o", "text"], "-o text: choose table or json or yaml"),
+        (["-o", "wide"], "-o wide: choose text or json or yaml"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )

@@ -37,7 +37,7 @@ def test_added_and_removed_nodes_are_lines():
 
 
 def test_pipe_has_the_tree_once_then_changes(capsys):
-    with open_screen("table", nodes=False, live=True) as screen:
+    with open_screen("text", nodes=False, live=True) as screen:
         screen.show(BEFORE)
         screen.show(BEFORE)
         screen.show(after(ours=0))

@@ -24,7 +24,7 @@ def topology(
     watch: Annotated[
         bool, Parameter(alias="-w", negative=(), help="Show changes as they happen, until interrupted.")
     ] = False,
-    output: OutputOption = "table",
+    output: OutputOption = "text",
     snapshot: SnapshotOption = None,
     kubeconfig: common.KubeconfigOption = None,
     context: common.ContextOption = None,

@@ -28,7 +28,7 @@ class Screen(Protocol):
 def open_screen(output: Output, *, nodes: bool, live: bool) -> Iterator[Screen]:
     """A screen for this output format. `live`: more than one state is shown."""
     console = open_console()
-    if output != "table":
+    if output != "text":
         yield _StructuredScreen(output)
     elif live and console.is_terminal:
         with Live(console=console, auto_refresh=False, vertical_overflow="crop") as area:
