@@ -51,6 +51,7 @@ COMMANDS = {
         "Show what would happen if objects were applied, and whether they fit. Nothing is written.",
     ),
     "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, for `grove plan --snapshot`."),
+    "explain": ("inspection.explain:explain", "Say why a workload waits, and what would help."),
     "topology": (
         "inspection.topology:topology",
         "Show the domains of the cluster as a tree, with free and used GPUs, and nodes that are not usable.",

@@ -1,5 +1,5 @@
-"""Which gangs the solver finds no place for, why, and what would help: the operator's own rounds of placement,
-on a cluster in which nothing else moves."""
+"""Which gangs the solver finds no place for, why, and what would help: rounds of placement as the operator
+runs them, on a cluster in which nothing else moves."""
 
 from __future__ import annotations
 

@@ -11,13 +11,14 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from grove.cluster_state.kinds import ReadKind
-from grove.cluster_state.model import ClusterState
+from grove.cluster_state.model import ClusterState, UnreadKind
 from grove.cluster_state.reading import read_state
 from grove.cluster_state.snapshot_file import read_file
 from grove.kube.auth import config
 from grove.kube.auth.config import Config
 from grove.kube.client.client import Client
 
+DEFAULT_NAMESPACE = "default"
 SnapshotOption = Annotated[
     Path | None, Parameter(help="A file of grove snapshot, to be read instead of the cluster.")
 ]
@@ -34,6 +35,11 @@ class ClusterInput(Struct, frozen=True):
         """The connection to the cluster. Raises ConfigError."""
         return config.load(self.kubeconfig, self.context)
 
+    @property
+    def namespace(self) -> str:
+        """The namespace of the context; that of a snapshot is not known."""
+        return self.connection().namespace if self.snapshot is None else DEFAULT_NAMESPACE
+
     async def read(self, kinds: Iterable[ReadKind], namespace: str | None = None) -> ClusterState:
         """The objects of these kinds. `namespace`: where objects are read that may not be listed in the whole
         cluster; default: that of the context. Raises KubeError."""
@@ -46,7 +52,7 @@ class ClusterInput(Struct, frozen=True):
             )
 
 
-def report_unread(state: ClusterState) -> None:
+def report_unread(state: ClusterState, more: Iterable[UnreadKind] = ()) -> None:
     """Say on stderr what could not be read."""
-    for unread in state.unread:
+    for unread in (*state.unread, *more):
         sys.stderr.write(f"grove: not seen: {unread}\n")

@@ -1,0 +1,173 @@
+"""Lays out explanations as lines of text within a given width. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from grove.cli.views.set_table import age_text
+from grove.cli.views.text_layout import shorten
+from grove.explanation.model import (
+    ContainerView,
+    DomainRow,
+    EventView,
+    Explanation,
+    GangExplanation,
+    Holder,
+    ReasonView,
+)
+from grove.plan.timestamps import timestamp
+
+_UNLIMITED = 10_000
+_HEADINGS = ("DOMAIN", "NODES", "FREE", "NEED", "SHORT", "PODS FIT", "NOT USABLE")
+
+
+class ExplainedLine(Struct, frozen=True):
+    """A line and its style."""
+
+    text: str
+    style: str = ""
+
+
+def explanation_lines(found: Explanation, now: float, width: int | None = None) -> Iterator[ExplainedLine]:
+    """Everything about one object: reasons, domains, what helps, containers and events."""
+    size = max(width or _UNLIMITED, 1)
+    for line in _lines(found, now, size):
+        yield ExplainedLine(shorten(line.text, size), line.style)
+
+
+def _lines(found: Explanation, now: float, width: int) -> Iterator[ExplainedLine]:
+    yield ExplainedLine(f"{found.about}: {found.state}", "bold")
+    if not found.waits:
+        yield ExplainedLine("nothing waits", "green")
+        return
+    if not found.reasons:
+        yield ExplainedLine("no reason is known yet", "yellow")
+    for number, reason in enumerate(found.reasons, start=1):
+        yield from _reason(number, reason, now, width)
+    for gang in found.gangs:
+        yield from _gang(gang, width)
+    yield from _more(found, "gangs", "gangs wait for nodes")
+    yield from _section("containers", map(_container, found.containers))
+    yield from _more(found, "containers", "containers")
+    yield from _section("events, the oldest first", map(_event, found.events))
+    yield from _more(found, "events", "older events")
+
+
+def _reason(number: int, reason: ReasonView, now: float, width: int) -> Iterator[ExplainedLine]:
+    about = f"{reason.about.kind} {reason.about.name}" if reason.about is not None else ""
+    age = age_text(max(0, int(now - timestamp(reason.since)))) if reason.since else ""
+    facts = ", ".join(filter(None, (about, f"since {age}" if age else "")))
+    yield ExplainedLine(f"{number}. {reason.code}" + (f"  {facts}" if facts else ""), "bold red")
+    yield from _wrapped(reason.message, width, "   ")
+    yield from _wrapped(f"-> {reason.remedy}", width, "   ", "cyan")
+
+
+def _gang(gang: GangExplanation, width: int) -> Iterator[ExplainedLine]:
+    level = f", in one {gang.level}" if gang.level else ""
+    yield ExplainedLine(f"gang {gang.gang}: {gang.pods} pod{'s' * (gang.pods != 1)}{level}", "bold")
+    if gang.domains:
+        yield from (ExplainedLine(f"  {line}") for line in _table(gang.domains, width - 2))
+    if gang.more_domains:
+        yield ExplainedLine(f"  and {gang.more_domains} more domains")
+    yield from _section("  what holds the rest", (f"  {_holder(each)}" for each in gang.holders))
+    if gang.more_holders:
+        yield ExplainedLine(f"    and {gang.more_holders} more pods")
+    if gang.remedies:
+        yield ExplainedLine("  what would make room, each alone", "bold")
+    for each in gang.remedies:
+        yield from _wrapped(f"- {each.text}", width, "    ", "cyan")
+
+
+def _table(rows: Sequence[DomainRow], width: int) -> list[str]:
+    """The domains; a narrow table leaves out the pods that fit, then what is needed, then the nodes."""
+    resource = next((row.resource for row in rows if row.resource), "")
+    heads = (f"{_HEADINGS[0]}", *_HEADINGS[1:2], f"FREE {resource}".strip(), *_HEADINGS[3:])
+    cells = [heads, *map(_cells, rows)]
+    found: list[str] = []
+    for hidden in ((), (5,), (5, 3), (5, 3, 1)):
+        shown = [i for i in range(len(_HEADINGS)) if i not in hidden and any(row[i] for row in cells[1:])]
+        sizes = [max(cell_len(row[i]) for row in cells) for i in shown]
+        found = [
+            "  ".join(set_cell_size(row[i], size) for i, size in zip(shown, sizes, strict=True)).rstrip()
+            for row in cells
+        ]
+        if max(map(cell_len, found)) <= width:
+            break
+    return found
+
+
+def _cells(row: DomainRow) -> tuple[str, ...]:
+    unusable = ", ".join(f"{count} {reason}" for reason, count in row.unusable.items())
+    return (
+        row.domain,
+        str(row.nodes),
+        f"{row.free} of {row.total}" if row.resource else "",
+        str(row.need),
+        str(row.short or ""),
+        f"{row.room} of {row.pods}",
+        unusable,
+    )
+
+
+def _holder(found: Holder) -> str:
+    gang = f", gang {found.gang}" if found.gang else ""
+    priority = f", priority {found.priority}" if found.priority else ""
+    return f"{found.pod.namespace}/{found.pod.name}: {found.amount} on {found.node}{gang}{priority}"
+
+
+def _container(found: ContainerView) -> str:
+    restarts = f", {found.restarts} restart{'s' * (found.restarts != 1)}" if found.restarts else ""
+    message = f": {found.message}" if found.message else ""
+    return f"{found.pod} {found.container}: {found.state}{restarts}{message}"
+
+
+def _event(found: EventView) -> str:
+    times = f" x{found.count}" if found.count > 1 else ""
+    about = f"{found.about.kind} {found.about.name}"
+    return f"{age_text(found.age_seconds)}{times} {found.reason} {about}: {found.message}"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[ExplainedLine]:
+    found = list(lines)
+    if found:
+        yield ExplainedLine(title, "bold")
+        yield from (ExplainedLine(f"  {line}") for line in found)
+
+
+def _more(found: Explanation, what: str, words: str) -> Iterator[ExplainedLine]:
+    if count := found.more.get(what):
+        yield ExplainedLine(f"  and {count} more {words}")
+
+
+def _wrapped(text: str, width: int, indent: str, style: str = "") -> Iterator[ExplainedLine]:
+    size = max(width, len(indent) + 10)
+    for line in wrap(text, size, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False):
+        yield ExplainedLine(line, style)
+
+
+def summary_lines(found: Sequence[Explanation], width: int | None = None) -> list[str]:
+    """One line for each object that waits, with its first reason."""
+    rows = [("NAMESPACE", "NAME", "REASON", "MESSAGE")]
+    for each in found:
+        first = each.reasons[0] if each.reasons else None
+        code = str(first.code) if first is not None else "-"
+        rows.append(
+            (each.about.namespace, each.about.name, code, first.message if first is not None else each.state)
+        )
+    sizes = [max(cell_len(row[i]) for row in rows) for i in range(3)]
+    lines = [
+        "  ".join(
+            (*(set_cell_size(cell, size) for cell, size in zip(row, sizes, strict=False)), row[3])
+        ).rstrip()
+        for row in rows
+    ]
+    return lines if width is None else [shorten(line, width) for line in lines]
+
+
+def coloured_explanation(line: ExplainedLine) -> Text:
+    return Text(line.text, line.style)
