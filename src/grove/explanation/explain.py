@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from grove import timing
+from grove.api.formats.natural_order import natural_order
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.kinds import GRAPHS
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.dry_run.operator import DryOperator
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.explanation.findings import find_reasons, state_text, waits
+from grove.explanation.findings import find_reasons, is_whole_set, state_text, waits
 from grove.explanation.history import ContainerPod, Event, container_views, event_views
 from grove.explanation.model import Explanation, ObjectRef, ReasonView
 from grove.explanation.placement import PlacementFindings
@@ -69,9 +70,9 @@ class Explainer:
         is_waiting = waits(tree)
         if not is_waiting:
             return Explanation(tree.about, state_text(tree), False)
-        unplaced = self._placement.reasons(namespace) if self._placement is not None else {}
+        unplaced = self._unplaced(tree)
         reasons = find_reasons(tree, unplaced, self._operator_reason(tree))
-        names = [gang.metadata.name for gang in tree.gangs if gang.metadata.name in unplaced]
+        names = sorted(unplaced, key=natural_order)
         detailed = names[: timing.EXPLAINED_GANGS]
         details = self._placement.details(namespace, detailed) if self._placement is not None else []
         containers = list(container_views(tree, self._state.objects(PODS, ContainerPod)))
@@ -92,6 +93,16 @@ class Explainer:
             tuple(events[-rows:]),
             {what: count for what, count in left.items() if count > 0},
         )
+
+    def _unplaced(self, tree: Subtree) -> dict[str, WaitReason]:
+        """By gang that belongs to an object, why there is no place for it."""
+        if self._placement is None or tree.workload is None:
+            return {}
+        found = self._placement.reasons(tree.workload)
+        if is_whole_set(tree):
+            return found
+        names = {gang.metadata.name for gang in tree.gangs}
+        return {name: reason for name, reason in found.items() if name in names}
 
     def _operator_reason(self, tree: Subtree) -> WaitReason | None:
         """That no operator leads: its Lease is not held, or it has none and the set was not reconciled."""

@@ -24,6 +24,11 @@ _RUNNING = "Running"
 _CODES = {code.value: code for code in ReasonCode}
 
 
+def is_whole_set(tree: Subtree) -> bool:
+    """Whether a set as a whole is explained."""
+    return tree.about.kind in ("PodCliqueSet", "DynamoGraphDeployment")
+
+
 def waits(tree: Subtree) -> bool:
     """Whether something that belongs to the object is not as it should be."""
     if tree.about.kind == POD:
@@ -31,7 +36,7 @@ def waits(tree: Subtree) -> bool:
     workload = tree.workload
     if workload is None:
         return True
-    if tree.about.kind in ("PodCliqueSet", "DynamoGraphDeployment"):
+    if is_whole_set(tree):
         missing = workload.status.available_replicas < workload.spec.replicas
         if missing or workload.status.last_errors or not tree.gangs:
             return workload.spec.replicas > 0
@@ -48,12 +53,11 @@ def find_reasons(
     """All reasons, what keeps everything else from happening first. `placement`: by gang, why it was not
     placed. `operator`: why nothing is reconciled."""
     found = [*([operator] if operator is not None else []), *_of_statuses(tree)]
-    unplaced = {gang.metadata.name for gang in tree.gangs} & placement.keys()
     found += (
-        replace(placement[name], about=ObjectName("PodGang", name), since=_since(tree, name))
-        for name in sorted(unplaced)
+        replace(reason, about=ObjectName("PodGang", name), since=_since(tree, name))
+        for name, reason in placement.items()
     )
-    found += _of_pods(tree, unplaced)
+    found += _of_pods(tree, placement)
     return ranked(_without_repetitions(found))
 
 
@@ -111,7 +115,7 @@ def state_text(tree: Subtree) -> str:
     """How many replicas, gangs and pods are there, in a few words."""
     ready = sum(pod_state.ready(pod) for pod in tree.pods)
     facts = []
-    if tree.about.kind in ("PodCliqueSet", "DynamoGraphDeployment") and tree.workload is not None:
+    if is_whole_set(tree) and tree.workload is not None:
         status = tree.workload.status
         facts.append(f"{status.available_replicas}/{tree.workload.spec.replicas} replicas available")
     if tree.gangs and tree.about.kind not in (POD, "PodGang"):

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grove import timing
+from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dry_run.operator import DecidedGang, DryOperator
 from grove.explanation.domains import closest_domain, domain_rows, short_resource
 from grove.explanation.model import GangExplanation, ObjectRef
 from grove.explanation.subtree import POD
 from grove.explanation.what_if import UsedBy, holders, remedies
 from grove.operator.caches.cluster_pods import ClusterPod
+from grove.operator.keys import ReplicaKey
 from grove.plan.placement.assignment import GangName, Waiting
 from grove.plan.placement.decision import asked_unit
 from grove.reasons.model import WaitReason
@@ -34,14 +36,14 @@ class PlacementFindings:
             if node := pod.node or pod.nominated_node:
                 self._pods_on.setdefault(node, []).append(_used_by(pod))
 
-    def reasons(self, namespace: str) -> dict[str, WaitReason]:
-        """By gang of a namespace, why there is no place for it."""
+    def reasons(self, workload: PodCliqueSet) -> dict[str, WaitReason]:
+        """By gang of a set, why there is no place for it; also gangs that are not created yet."""
+        meta = workload.metadata
+        keys = [ReplicaKey(meta.namespace, meta.name, index) for index in range(workload.spec.replicas)]
         return {
-            gang.name: found.decision.reason
-            for gang, found in self._operator.decided.items()
-            if gang.namespace == namespace
-            and isinstance(found.decision, Waiting)
-            and found.decision.reason is not None
+            gang.name: decision.reason
+            for gang, decision in self._operator.decisions(keys).items()
+            if isinstance(decision, Waiting) and decision.reason is not None
         }
 
     def details(self, namespace: str, gangs: Iterable[str]) -> list[GangExplanation]:

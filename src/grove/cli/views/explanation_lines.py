@@ -160,12 +160,10 @@ def summary_lines(found: Sequence[Explanation], width: int | None = None) -> lis
             (each.about.namespace, each.about.name, code, first.message if first is not None else each.state)
         )
     sizes = [max(cell_len(row[i]) for row in rows) for i in range(3)]
-    lines = [
-        "  ".join(
-            (*(set_cell_size(cell, size) for cell, size in zip(row, sizes, strict=False)), row[3])
-        ).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        cells = (set_cell_size(cell, size) for cell, size in zip(row, sizes, strict=False))
+        lines.append("  ".join((*cells, row[3])).rstrip())
     return lines if width is None else [shorten(line, width) for line in lines]
 
 

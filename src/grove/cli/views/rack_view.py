@@ -15,8 +15,8 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from grove.api.formats.natural_order import natural_order
 from grove.api.types.kubernetes_objects import Node
-from grove.cli.views.natural_order import natural_order
 from grove.cli.views.set_view import GangView, SetView
 from grove.cli.views.text_layout import shorten
 from grove.local.cluster.cluster_shape import BLOCK, RACK, ZONE

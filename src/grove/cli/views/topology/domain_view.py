@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from grove.api.formats.natural_order import natural_order
 from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
 from grove.cli.views.claim_view import View
-from grove.cli.views.natural_order import natural_order
 from grove.cli.views.topology.node_load import NodeLoad
 from grove.topology.placement.capacity import Accelerators, free_slots
 from grove.topology.placement.membership import depth, domain_path
