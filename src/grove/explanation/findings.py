@@ -122,8 +122,8 @@ def state_text(tree: Subtree) -> str:
         facts.append(f"{sum(map(_runs, tree.gangs))}/{len(tree.gangs)} gangs running")
     if tree.about.kind == POD:
         return pod_phase(tree.pods[0]) if tree.pods else "gone"
-    wanted = sum(clique.spec.replicas for clique in tree.cliques)
-    facts.append(f"{ready}/{max(wanted, len(tree.pods))} pods ready")
+    wanted = max(sum(clique.spec.replicas for clique in tree.cliques), len(tree.pods))
+    facts.append(f"{ready}/{wanted} pods ready" if wanted else "no pods yet")
     return ", ".join(facts)
 
 

@@ -23,7 +23,7 @@ from grove.explanation.model import (
 from grove.plan.timestamps import timestamp
 
 _UNLIMITED = 10_000
-_HEADINGS = ("DOMAIN", "NODES", "FREE", "NEED", "SHORT", "PODS FIT", "NOT USABLE")
+_HEADINGS = ("DOMAIN", "NODES", "FREE", "SHORT", "PODS FIT", "NOT USABLE")
 
 
 class ExplainedLine(Struct, frozen=True):
@@ -41,7 +41,7 @@ def explanation_lines(found: Explanation, now: float, width: int | None = None) 
 
 
 def _lines(found: Explanation, now: float, width: int) -> Iterator[ExplainedLine]:
-    yield ExplainedLine(f"{found.about}: {found.state}", "bold")
+    yield from _wrapped(f"{found.about}: {found.state}", width, "", "bold")
     if not found.waits:
         yield ExplainedLine("nothing waits", "green")
         return
@@ -51,45 +51,43 @@ def _lines(found: Explanation, now: float, width: int) -> Iterator[ExplainedLine
         yield from _reason(number, reason, now, width)
     for gang in found.gangs:
         yield from _gang(gang, width)
-    yield from _more(found, "gangs", "gangs wait for nodes")
-    yield from _section("containers", map(_container, found.containers))
-    yield from _more(found, "containers", "containers")
-    yield from _section("events, the oldest first", map(_event, found.events))
-    yield from _more(found, "events", "older events")
+    yield from _more(found.more.get("gangs", 0), "gang that waits for nodes", "gangs that wait for nodes", "")
+    yield from _section("containers", map(_container, found.containers), width)
+    yield from _more(found.more.get("containers", 0), "container", "containers")
+    yield from _section("events, the oldest first", map(_event, found.events), width)
+    yield from _more(found.more.get("events", 0), "older event", "older events")
 
 
 def _reason(number: int, reason: ReasonView, now: float, width: int) -> Iterator[ExplainedLine]:
     about = f"{reason.about.kind} {reason.about.name}" if reason.about is not None else ""
     age = age_text(max(0, int(now - timestamp(reason.since)))) if reason.since else ""
-    facts = ", ".join(filter(None, (about, f"since {age}" if age else "")))
-    yield ExplainedLine(f"{number}. {reason.code}" + (f"  {facts}" if facts else ""), "bold red")
+    title = ", ".join(filter(None, (f"{number}. {reason.code}", about, f"since {age}" if age else "")))
+    yield from _wrapped(title, width, "", "bold red", "   ")
     yield from _wrapped(reason.message, width, "   ")
-    yield from _wrapped(f"-> {reason.remedy}", width, "   ", "cyan")
+    yield from _wrapped(f"-> {reason.remedy}", width, "   ", "cyan", "      ")
 
 
 def _gang(gang: GangExplanation, width: int) -> Iterator[ExplainedLine]:
     level = f", in one {gang.level}" if gang.level else ""
-    yield ExplainedLine(f"gang {gang.gang}: {gang.pods} pod{'s' * (gang.pods != 1)}{level}", "bold")
+    resource = next((f", needs {row.need} {row.resource}" for row in gang.domains if row.resource), "")
+    pods = f"{gang.pods} pod{'s' * (gang.pods != 1)}"
+    yield from _wrapped(f"gang {gang.gang}: {pods}{level}{resource}", width, "", "bold")
     if gang.domains:
         yield from (ExplainedLine(f"  {line}") for line in _table(gang.domains, width - 2))
-    if gang.more_domains:
-        yield ExplainedLine(f"  and {gang.more_domains} more domains")
-    yield from _section("  what holds the rest", (f"  {_holder(each)}" for each in gang.holders))
-    if gang.more_holders:
-        yield ExplainedLine(f"    and {gang.more_holders} more pods")
+    yield from _more(gang.more_domains, "domain", "domains")
+    yield from _section("  what holds the rest", map(_holder, gang.holders), width, "    ")
+    yield from _more(gang.more_holders, "pod", "pods", "    ")
     if gang.remedies:
         yield ExplainedLine("  what would make room, each alone", "bold")
     for each in gang.remedies:
-        yield from _wrapped(f"- {each.text}", width, "    ", "cyan")
+        yield from _wrapped(f"- {each.text}", width, "    ", "cyan", "      ")
 
 
 def _table(rows: Sequence[DomainRow], width: int) -> list[str]:
-    """The domains; a narrow table leaves out the pods that fit, then what is needed, then the nodes."""
-    resource = next((row.resource for row in rows if row.resource), "")
-    heads = (f"{_HEADINGS[0]}", *_HEADINGS[1:2], f"FREE {resource}".strip(), *_HEADINGS[3:])
-    cells = [heads, *map(_cells, rows)]
+    """The domains; a narrow table leaves out the pods that fit, then the nodes."""
+    cells = [_HEADINGS, *map(_cells, rows)]
     found: list[str] = []
-    for hidden in ((), (5,), (5, 3), (5, 3, 1)):
+    for hidden in ((), (4,), (4, 1)):
         shown = [i for i in range(len(_HEADINGS)) if i not in hidden and any(row[i] for row in cells[1:])]
         sizes = [max(cell_len(row[i]) for row in cells) for i in shown]
         found = [
@@ -107,7 +105,6 @@ def _cells(row: DomainRow) -> tuple[str, ...]:
         row.domain,
         str(row.nodes),
         f"{row.free} of {row.total}" if row.resource else "",
-        str(row.need),
         str(row.short or ""),
         f"{row.room} of {row.pods}",
         unusable,
@@ -132,21 +129,26 @@ def _event(found: EventView) -> str:
     return f"{age_text(found.age_seconds)}{times} {found.reason} {about}: {found.message}"
 
 
-def _section(title: str, lines: Iterable[str]) -> Iterator[ExplainedLine]:
+def _section(title: str, lines: Iterable[str], width: int, indent: str = "  ") -> Iterator[ExplainedLine]:
     found = list(lines)
     if found:
         yield ExplainedLine(title, "bold")
-        yield from (ExplainedLine(f"  {line}") for line in found)
+    for line in found:
+        yield from _wrapped(line, width, indent, "", indent + "  ")
 
 
-def _more(found: Explanation, what: str, words: str) -> Iterator[ExplainedLine]:
-    if count := found.more.get(what):
-        yield ExplainedLine(f"  and {count} more {words}")
+def _more(count: int, one: str, several: str, indent: str = "  ") -> Iterator[ExplainedLine]:
+    if count:
+        yield ExplainedLine(f"{indent}and {count} more {one if count == 1 else several}")
 
 
-def _wrapped(text: str, width: int, indent: str, style: str = "") -> Iterator[ExplainedLine]:
+def _wrapped(
+    text: str, width: int, indent: str, style: str = "", further: str | None = None
+) -> Iterator[ExplainedLine]:
+    """A text in lines of this width; `further` is the indent of all but the first."""
     size = max(width, len(indent) + 10)
-    for line in wrap(text, size, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False):
+    below = indent if further is None else further
+    for line in wrap(text, size, initial_indent=indent, subsequent_indent=below, break_on_hyphens=False):
         yield ExplainedLine(line, style)
 
 
