@@ -56,6 +56,7 @@ STATUS_QUIET_PERIODS = 8  # times the quiet period, for a status that keeps chan
 STATUS_MAX_DELAY = 20.0  # the longest that a status waits: users and autoscalers read it
 STATUSES_PER_PASS = 1000  # a replica may have thousands of cliques
 SCHEDULER_MESSAGE_FIRST_PAUSE = 2.0  # most gangs are scheduled by then, and the message is obsolete
+WAITING_DELAY = 2.0  # that a reason for pods to wait must last: in a healthy start none does
 SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with other numbers
 DROPPED_CONSTRAINTS_RETRY = 60.0  # until a PodGroup without its constraints is created again: two writes
 SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node

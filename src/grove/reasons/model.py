@@ -51,6 +51,8 @@ class WaitReason(Struct, frozen=True, gc=False):
     evidence: tuple[Evidence, ...] = ()
     remedy: str = ""
     """What a user can do; empty: what helps against the code in general."""
+    changing: bool = False
+    """Whether the message has numbers that change while the reason lasts."""
     since: float = 0.0
     """When it began, if that is known: what `grove explain` sorts equal codes by."""
 

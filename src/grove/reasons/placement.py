@@ -39,7 +39,8 @@ def refusal_reason(
         message = "the search for nodes was stopped at its limit of work, and is repeated"
         return WaitReason(Code.SOLVER_GAVE_UP, message, about)
     evidence = tuple(each for report in answer.reports for each in _evidence(report, levels))
-    return WaitReason(_code(answer), _message(answer, levels), about, evidence, _remedy(answer))
+    message = _message(answer, levels)
+    return WaitReason(_code(answer), message, about, evidence, _remedy(answer), changing=True)
 
 
 def domain_name(domain: Domain, levels: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def scheduler_reason(text: str, scheduler: str = "", about: ObjectName | None = 
     """The reason for pods that a scheduler could not place, with its message."""
     line = shorten(" ".join(text.split()), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ...")
     message = f"{scheduler} says: {line}" if scheduler else line
-    return WaitReason(_code(text), message, about)
+    return WaitReason(_code(text), message, about, changing=True)
 
 
 def _code(text: str) -> Code:
