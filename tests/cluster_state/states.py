@@ -18,12 +18,12 @@ from grove.operator.caches.registry import resource_of
 
 Body = dict[str, Any]
 SETS = resource_of(PodCliqueSet.KIND)
+_KINDS = kinds_of(new_caches(operator_setup()), "lease")
 
 
 def shaped(shape: str = "1x2x2x2", gpus: int = 8, *topologies: str) -> ClusterState:
     """A described cluster, in which every kind is served."""
-    kinds = kinds_of(new_caches(operator_setup()), "lease")
-    return described_state(shape, gpus, kinds, topologies)
+    return described_state(shape, gpus, _KINDS, topologies)
 
 
 def with_objects(state: ClusterState, resource: Resource, *bodies: Body) -> ClusterState:

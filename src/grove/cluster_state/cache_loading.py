@@ -38,13 +38,13 @@ def load_caches(state: ClusterState, caches: Caches) -> None:
     if caches.cluster_pods is not None and state.kind(PODS).listed:
         pods = caches.cluster_pods
         pods.replace(map(pods.compact, _running(state)), "")
-    if state.kind(NODES).listed:
-        list_nodes(state, caches)
+    list_nodes(state, caches)
 
 
 def list_nodes(state: ClusterState, caches: Caches) -> None:
-    """List the nodes with the labels that are required by now."""
-    caches.nodes.use_list(state.objects(NODES, Node))
+    """List the nodes with the labels that are required by now, if they could be read."""
+    if state.kind(NODES).listed:
+        caches.nodes.use_list(state.objects(NODES, Node))
 
 
 def _running(state: ClusterState) -> Iterator[SchedulingPod]:

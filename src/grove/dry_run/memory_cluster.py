@@ -92,7 +92,8 @@ class MemoryCluster:
         return done
 
     def publish(self, updates: Iterable[StatusUpdate]) -> bool:
-        """Write statuses that differ. Returns whether one did."""
+        """Write statuses that differ, each on the version that it was computed from. Returns whether one
+        was."""
         changed = False
         for update in updates:
             target = update.target
@@ -101,7 +102,7 @@ class MemoryCluster:
             desired = update.desired
             if hasattr(desired, "observed_generation"):
                 desired = msgspec.structs.replace(desired, observed_generation=update.observed_generation)
-            if before is not None:
+            if before is not None and before["metadata"].get("resourceVersion") == update.resource_version:
                 changed |= self._patch(kind, before, {"status": msgspec.to_builtins(desired)})
         return changed
 
@@ -122,6 +123,13 @@ class MemoryCluster:
             metadata = ((decoding.decode_text(bytes(item), Object).metadata, item) for item in items)
             found = self._read[kind] = {(meta.namespace, meta.name): item for meta, item in metadata}
         return found
+
+    def objects(self, resource: Resource) -> list[Body]:
+        """All objects of a kind as they are by now."""
+        kind = _kind(resource)
+        read = {key: msgspec.json.decode(item) for key, item in self._items(kind).items()}
+        written = {key[1:]: body for key, body in self._bodies.items() if key[0] == kind}
+        return [body for body in (read | written).values() if body is not None]
 
     def put(self, body: Body, now: float) -> Body:
         """Create an object, or replace its spec and metadata as an update by a user does."""

@@ -96,7 +96,11 @@ class DryOperator:
             self._claim_sources,
         )
         self.decided: dict[GangName, DecidedGang] = {}
-        """The first decision on each gang that asked."""
+        """The latest decision on each gang that asked."""
+        self.first_decided: dict[GangName, DecidedGang] = {}
+        """The first one. It is decided again, for example, when more of its pods find a place."""
+        self.published = False
+        """Whether a status was written since this was last reset."""
         self._reports: dict[SetKey, dict[int, ReplicaReport]] = {}
 
     def observe_existing(self, but: SetKey | None = None) -> None:
@@ -181,7 +185,7 @@ class DryOperator:
         if not apply:
             return []
         done = self.memory.apply(plan.intents, self.now)
-        self.memory.publish(plan.status_updates)
+        self.published |= self.memory.publish(plan.status_updates)
         return done
 
     def reconcile_set(self, key: SetKey) -> list[AppliedWrite]:
@@ -203,7 +207,7 @@ class DryOperator:
         )
         plan = plan_set(snapshot, self.now)
         done = self.memory.apply(plan.intents, self.now)
-        self.memory.publish(plan.status_updates)
+        self.published |= self.memory.publish(plan.status_updates)
         surplus = tuple(self._surplus(workload))
         return done + (
             self.memory.apply(plan_scale_in(surplus, self.now).intents, self.now) if surplus else []
@@ -238,6 +242,7 @@ class DryOperator:
             for gang, state in result.changed.items():
                 if state.decision is not None:
                     self.decided[gang] = DecidedGang(state.demand, state.decision)
+                    self.first_decided.setdefault(gang, self.decided[gang])
             self.placement.record(result)
             if not result.changed and not self.caches.nodes.needs_list:
                 return

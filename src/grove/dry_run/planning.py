@@ -78,18 +78,17 @@ class Planner:
             return replace(plan, action="rejected", verdict=Verdict.REJECTED)
         body = {**admitted.body, "apiVersion": document.kind.api_version, "kind": document.kind.name}
         if document.kind == PodCliqueSet.KIND:
-            plan = self._plan_set(plan, body, stored is not None)
+            plan = self._plan_set(plan, body, stored is not None, largest=largest)
         elif document.kind == DynamoGraphDeployment.KIND:
-            plan = await self._plan_graph(plan, body)
+            plan = await self._plan_graph(plan, body, largest=largest)
         else:
             self.operator.memory.put(body, self.operator.now)
-        if largest and plan.gangs:
-            plan = replace(plan, max_replicas=largest_size(self._state, self._setup, self.operator.now, body))
         if plan.action == "update" and not plan.objects and plan.update is None:
             plan = replace(plan, action="unchanged" if _same_spec(stored, body) else "update")
         return plan
 
-    def _plan_set(self, plan: WorkloadPlan, body: Body, existed: bool) -> WorkloadPlan:
+    def _plan_set(self, plan: WorkloadPlan, body: Body, existed: bool, *, largest: bool) -> WorkloadPlan:
+        most = largest_size(self._state, self._setup, self.operator.now, body) if largest else None
         finalizers = {*body["metadata"].get("finalizers", ()), SET_FINALIZER}
         body = {**body, "metadata": {**body["metadata"], "finalizers": sorted(finalizers)}}
         self.operator.memory.put(body, self.operator.now)
@@ -106,13 +105,14 @@ class Planner:
             claims=_claims(object_counts(outcome.writes)),
             errors=tuple(each.message for each in outcome.errors),
             notes=tuple(self._notes(run)),
+            max_replicas=most,
         )
 
-    async def _plan_graph(self, plan: WorkloadPlan, body: Body) -> WorkloadPlan:
+    async def _plan_graph(self, plan: WorkloadPlan, body: Body, *, largest: bool) -> WorkloadPlan:
         rendered = await rendered_set(self.operator, self._setup, plan.namespace, plan.name, body)
         if rendered.body is None:
             return replace(plan, verdict=Verdict.UNKNOWN, errors=rendered.errors, objects=rendered.objects)
-        planned = self._plan_set(plan, rendered.body, rendered.existed)
+        planned = self._plan_set(plan, rendered.body, rendered.existed, largest=largest)
         return replace(planned, objects=_merged(rendered.objects, planned.objects))
 
     def _gangs(self, run: SetRun) -> Iterator[PlannedGang]:

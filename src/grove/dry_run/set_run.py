@@ -172,13 +172,14 @@ class SetRun:
 
     def _reconcile(self) -> bool:
         operator, written = self._operator, list[AppliedWrite]()
+        operator.published = False
         for key in self.replicas:
             plan = operator.plan_replica(key)
             self._errors |= dict.fromkeys(plan.errors)
             written += self._applied(key, plan)
         written += operator.reconcile_set(self._key)
         self._writes += written
-        return bool(written)
+        return bool(written) or operator.published
 
     def _applied(self, key: ReplicaKey, plan: Plan) -> list[AppliedWrite]:
         written = self._operator.apply_plan(key, plan)
