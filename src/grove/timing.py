@@ -212,6 +212,7 @@ PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that 
 WHAT_IF_WORK = 100_000  # of the solver, for each change that is tried: about 50 ms
 NODES_TO_ADD = 1_000  # at most, of those that a gang is tried with
 EXPLAINED_GANGS = 3  # gangs whose domains are listed: more than a screen is not read
+EXPLAINED_REPLICAS = 20  # replicas that are planned for their reasons: some milliseconds each
 EXPLAINED_ROWS = 8  # domains, pods, containers or events of one list
 
 # Plans of commands

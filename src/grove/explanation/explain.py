@@ -13,10 +13,10 @@ from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.dry_run.operator import DryOperator
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.explanation.findings import find_reasons, is_whole_set, state_text, waits
+from grove.explanation.findings import find_reasons, is_whole_set, state_text, waiting_replicas, waits
 from grove.explanation.history import ContainerPod, Event, container_views, event_views
 from grove.explanation.model import Explanation, ObjectRef, ReasonView
-from grove.explanation.placement import PlacementFindings
+from grove.explanation.placement import PlanFindings
 from grove.explanation.subtree import Objects, Subtree, find, subtree
 from grove.kube.client.resource import LEASES, PODS
 from grove.kube.errors import ConfigError
@@ -47,7 +47,7 @@ class Explainer:
             tuple(caches.gangs),
             tuple(caches.pods),
         )
-        self._placement = PlacementFindings(operator) if operator.view.synced else None
+        self._plans = PlanFindings(operator) if operator.view.synced else None
         self._leases = tuple(state.objects(LEASES, Lease)) if state.kind(LEASES).listed else None
 
     def explain(self, written: str, namespace: str) -> Explanation:
@@ -71,10 +71,10 @@ class Explainer:
         if not is_waiting:
             return Explanation(tree.about, state_text(tree), False)
         unplaced = self._unplaced(tree)
-        reasons = find_reasons(tree, unplaced, self._operator_reason(tree))
+        reasons = find_reasons(tree, unplaced, self._planned(tree), self._operator_reason(tree))
         names = sorted(unplaced, key=natural_order)
         detailed = names[: timing.EXPLAINED_GANGS]
-        details = self._placement.details(namespace, detailed) if self._placement is not None else []
+        details = self._plans.details(namespace, detailed) if self._plans is not None else []
         containers = list(container_views(tree, self._state.objects(PODS, ContainerPod)))
         events = event_views(tree, self._events, self._now)
         rows = timing.EXPLAINED_ROWS
@@ -96,13 +96,21 @@ class Explainer:
 
     def _unplaced(self, tree: Subtree) -> dict[str, WaitReason]:
         """By gang that belongs to an object, why there is no place for it."""
-        if self._placement is None or tree.workload is None:
+        if self._plans is None or tree.workload is None:
             return {}
-        found = self._placement.reasons(tree.workload)
+        found = self._plans.reasons(tree.workload)
         if is_whole_set(tree):
             return found
         names = {gang.metadata.name for gang in tree.gangs}
         return {name: reason for name, reason in found.items() if name in names}
+
+    def _planned(self, tree: Subtree) -> list[WaitReason] | None:
+        """What an operator would write into conditions now; None if nodes cannot be listed."""
+        if self._plans is None or tree.workload is None:
+            return None
+        replicas = waiting_replicas(tree)[: timing.EXPLAINED_REPLICAS]
+        wanted, found = tree.parts(), self._plans.conditions(tree.workload, replicas)
+        return [each for each in found if each.about in wanted]
 
     def _operator_reason(self, tree: Subtree) -> WaitReason | None:
         """That no operator leads: its Lease is not held, or it has none and the set was not reconciled."""

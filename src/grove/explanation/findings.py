@@ -7,19 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
+from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.explanation.subtree import POD, Subtree
+from grove.kube.cache.cache import HasMetadata
 from grove.plan.members import pod_state
 from grove.plan.timestamps import timestamp
 from grove.reasons.codes import ReasonCode
 from grove.reasons.errors import error_reasons
 from grove.reasons.model import ObjectName, WaitReason, ranked
 from grove.reasons.pods import pods_reasons, unready
+from grove.reasons.texts import REMEDIES
 
-WAITING = "Waiting"
+_OF_UPDATES = frozenset({ReasonCode.UPDATE_PAUSED, ReasonCode.PROGRESS_DEADLINE_EXCEEDED})
 _RUNNING = "Running"
 _CODES = {code.value: code for code in ReasonCode}
 
@@ -48,37 +52,57 @@ def waits(tree: Subtree) -> bool:
 
 
 def find_reasons(
-    tree: Subtree, placement: Mapping[str, WaitReason], operator: WaitReason | None
+    tree: Subtree,
+    placement: Mapping[str, WaitReason],
+    planned: Iterable[WaitReason] | None,
+    operator: WaitReason | None,
 ) -> list[WaitReason]:
     """All reasons, what keeps everything else from happening first. `placement`: by gang, why it was not
-    placed. `operator`: why nothing is reconciled."""
-    found = [*([operator] if operator is not None else []), *_of_statuses(tree)]
+    placed. `planned`: what an operator would write into conditions now; None if that cannot be known, and
+    what is written counts. `operator`: why nothing is reconciled."""
+    found = [*([operator] if operator is not None else []), *_errors(tree)]
     found += (
-        replace(reason, about=ObjectName("PodGang", name), since=_since(tree, name))
+        replace(reason, about=ObjectName(PodGang.KIND.name, name), since=_since(tree, name))
         for name, reason in placement.items()
     )
     found += _of_pods(tree, placement)
-    return ranked(_without_repetitions(found))
+    known = {each.code for each in found}
+    conditions = list(_written(tree)) if planned is None else [*planned, *_of_update(tree)]
+    found += _one_of_each(each for each in conditions if each.code not in known)
+    return ranked(found)
 
 
-def _of_statuses(tree: Subtree) -> Iterator[WaitReason]:
-    """What errors and conditions say."""
+def _errors(tree: Subtree) -> Iterator[WaitReason]:
+    """What could not be written."""
     for found in (tree.workload, *tree.groups, *tree.cliques):
         if found is not None:
             about = ObjectName(found.KIND.name, found.metadata.name)
             yield from error_reasons(found.status.last_errors, about)
-    for gang in tree.gangs:
-        yield from _of_conditions(gang.status.conditions, ObjectName("PodGang", gang.metadata.name))
+
+
+def _written(tree: Subtree) -> Iterator[WaitReason]:
+    """What the conditions of gangs, cliques, groups and the set say, narrow objects first."""
+    for found in (*tree.gangs, *tree.cliques, *tree.groups, tree.workload):
+        if found is not None:
+            about = ObjectName(found.KIND.name, found.metadata.name)
+            yield from waiting_reasons(found.status.conditions, about)
+
+
+def _of_update(tree: Subtree) -> Iterator[WaitReason]:
+    """What the condition of the set says about its update, which no replica knows."""
     if tree.workload is not None:
-        about = ObjectName("PodCliqueSet", tree.workload.metadata.name)
-        yield from _of_conditions(tree.workload.status.conditions, about)
+        about = ObjectName(PodCliqueSet.KIND.name, tree.workload.metadata.name)
+        found = waiting_reasons(tree.workload.status.conditions, about)
+        yield from (each for each in found if each.code in _OF_UPDATES)
 
 
-def _of_conditions(conditions: Iterable[Condition], about: ObjectName) -> Iterator[WaitReason]:
+def waiting_reasons(conditions: Iterable[Condition], about: ObjectName) -> Iterator[WaitReason]:
+    """The reason in the condition `Waiting`. Its message has the remedy already."""
     for each in conditions:
         code = _CODES.get(each.reason)
-        if each.type == WAITING and each.status == "True" and code is not None:
-            yield WaitReason(code, each.message, about, since=timestamp(each.last_transition_time))
+        if each.type == ConditionType.WAITING and each.status == "True" and code is not None:
+            message = each.message.removesuffix(f"; {REMEDIES[code]}")
+            yield WaitReason(code, message, about, since=timestamp(each.last_transition_time))
 
 
 def _of_pods(tree: Subtree, unplaced: Iterable[str]) -> list[WaitReason]:
@@ -88,14 +112,32 @@ def _of_pods(tree: Subtree, unplaced: Iterable[str]) -> list[WaitReason]:
     return pods_reasons(pods)
 
 
-def _without_repetitions(reasons: Iterable[WaitReason]) -> list[WaitReason]:
-    """One reason for each code and object; what has evidence goes before what a condition repeats."""
-    found: dict[tuple[ReasonCode, object], WaitReason] = {}
-    for each in sorted(reasons, key=lambda reason: not reason.evidence):
-        known = found.setdefault((each.code, each.about), each)
-        if each.since and (not known.since or each.since < known.since):
-            found[each.code, each.about] = replace(known, since=each.since)
+def _one_of_each(reasons: Iterable[WaitReason]) -> list[WaitReason]:
+    """One reason for each code: a condition is repeated by wider objects."""
+    found: dict[ReasonCode, WaitReason] = {}
+    for each in reasons:
+        found.setdefault(each.code, each)
     return list(found.values())
+
+
+def waiting_replicas(tree: Subtree) -> list[int]:
+    """The replicas of a set with pods that are not ready, as far as the object is part of them."""
+    missing = {index for index in range(_replicas(tree)) if index not in _indices(tree.gangs)}
+    short = (
+        each
+        for each in tree.cliques
+        if each.spec.replicas > sum(map(pod_state.ready, _pods_of(tree, each.metadata.name)))
+    )
+    return sorted((missing if is_whole_set(tree) else set()) | _indices(short))
+
+
+def _replicas(tree: Subtree) -> int:
+    return tree.workload.spec.replicas if tree.workload is not None else 0
+
+
+def _indices(found: Iterable[HasMetadata]) -> set[int]:
+    written = (each.metadata.labels.get(labels.SET_REPLICA, "") for each in found)
+    return {int(index) for index in written if index.isdecimal()}
 
 
 def _since(tree: Subtree, gang: str) -> float:

@@ -3,12 +3,13 @@ runs them, on a cluster in which nothing else moves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dry_run.operator import DecidedGang, DryOperator
 from grove.explanation.domains import closest_domain, domain_rows, short_resource
+from grove.explanation.findings import waiting_reasons
 from grove.explanation.model import GangExplanation, ObjectRef
 from grove.explanation.subtree import POD
 from grove.explanation.what_if import UsedBy, holders, remedies
@@ -16,14 +17,15 @@ from grove.operator.caches.cluster_pods import ClusterPod
 from grove.operator.keys import ReplicaKey
 from grove.plan.placement.assignment import GangName, Waiting
 from grove.plan.placement.decision import asked_unit
-from grove.reasons.model import WaitReason
+from grove.reasons.model import ObjectName, WaitReason
 from grove.topology.placement.answers import NoFit
 from grove.topology.placement.model import Problem, Unit
 from grove.topology.placement.solve import solve
 
 
-class PlacementFindings:
-    """What one round of placement decides on all gangs that wait. Nodes must be listed."""
+class PlanFindings:
+    """What the plans of an operator say that leads from now on, and what its placement decides on all gangs
+    that wait. Nodes must be listed."""
 
     def __init__(self, operator: DryOperator) -> None:
         self._operator = operator
@@ -45,6 +47,15 @@ class PlacementFindings:
             for gang, decision in self._operator.decisions(keys).items()
             if isinstance(decision, Waiting) and decision.reason is not None
         }
+
+    def conditions(self, workload: PodCliqueSet, replicas: Iterable[int]) -> Iterator[WaitReason]:
+        """What the plans of replicas write into the condition `Waiting` of gangs, cliques and groups."""
+        meta = workload.metadata
+        for index in replicas:
+            plan = self._operator.plan_replica(ReplicaKey(meta.namespace, meta.name, index))
+            for update in plan.status_updates:
+                about = ObjectName(update.target.kind, update.target.name)
+                yield from waiting_reasons(update.desired.conditions, about)
 
     def details(self, namespace: str, gangs: Iterable[str]) -> list[GangExplanation]:
         """Where gangs without a place might go, and what would help."""

@@ -21,6 +21,7 @@ from grove.explanation.model import ObjectRef
 from grove.kube.cache.cache import HasMetadata
 from grove.kube.errors import KubeError
 from grove.operator.caches.registry import owning_graph
+from grove.reasons.model import ObjectName
 
 _Any = TypeVar("_Any", bound=HasMetadata)
 POD = "Pod"
@@ -80,6 +81,14 @@ class Subtree(Struct, frozen=True):
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
     pods: tuple[Pod, ...] = ()
+
+    def parts(self) -> set[ObjectName]:
+        """The groups, cliques and gangs."""
+        of_groups = {ObjectName(each.KIND.name, each.metadata.name) for each in self.groups}
+        of_cliques = {ObjectName(each.KIND.name, each.metadata.name) for each in self.cliques}
+        return (
+            of_groups | of_cliques | {ObjectName(each.KIND.name, each.metadata.name) for each in self.gangs}
+        )
 
 
 def find(objects: Objects, written: str, namespace: str) -> ObjectRef:
