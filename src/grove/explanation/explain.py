@@ -104,10 +104,10 @@ class Explainer:
         names = {gang.metadata.name for gang in tree.gangs}
         return {name: reason for name, reason in found.items() if name in names}
 
-    def _planned(self, tree: Subtree) -> list[WaitReason] | None:
-        """What an operator would write into conditions now; None if nodes cannot be listed."""
+    def _planned(self, tree: Subtree) -> list[WaitReason]:
+        """What an operator would write into conditions now; nothing if nodes cannot be listed."""
         if self._plans is None or tree.workload is None:
-            return None
+            return []
         replicas = waiting_replicas(tree)[: timing.EXPLAINED_REPLICAS]
         wanted, found = tree.parts(), self._plans.conditions(tree.workload, replicas)
         return [each for each in found if each.about in wanted]

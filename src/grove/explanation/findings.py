@@ -20,7 +20,7 @@ from grove.plan.timestamps import timestamp
 from grove.reasons.codes import ReasonCode
 from grove.reasons.errors import error_reasons
 from grove.reasons.model import ObjectName, WaitReason, ranked
-from grove.reasons.pods import pods_reasons, unready
+from grove.reasons.pods import pod_reason, pods_reasons, unready
 from grove.reasons.texts import REMEDIES
 
 _OF_UPDATES = frozenset({ReasonCode.UPDATE_PAUSED, ReasonCode.PROGRESS_DEADLINE_EXCEEDED})
@@ -54,22 +54,31 @@ def waits(tree: Subtree) -> bool:
 def find_reasons(
     tree: Subtree,
     placement: Mapping[str, WaitReason],
-    planned: Iterable[WaitReason] | None,
+    planned: Iterable[WaitReason],
     operator: WaitReason | None,
 ) -> list[WaitReason]:
-    """All reasons, what keeps everything else from happening first. `placement`: by gang, why it was not
-    placed. `planned`: what an operator would write into conditions now; None if that cannot be known, and
-    what is written counts. `operator`: why nothing is reconciled."""
-    found = [*([operator] if operator is not None else []), *_errors(tree)]
+    """All reasons, what keeps everything else from happening first. `placement`: by gang, why the solver has
+    no place for it. `planned`: what an operator with the default configuration would write into conditions
+    now. `operator`: why nothing is reconciled; then what is written in conditions is outdated."""
+    written = list(_written(tree)) if operator is None else []
+    found = [*([operator] if operator is not None else []), *_errors(tree), *pods_reasons(unready(tree.pods))]
+    explained = {each.about.name for each in written if each.about is not None} | _explained_gangs(tree)
     found += (
         replace(reason, about=ObjectName(PodGang.KIND.name, name), since=_since(tree, name))
         for name, reason in placement.items()
+        if name not in explained
     )
-    found += _of_pods(tree, placement)
     known = {each.code for each in found}
-    conditions = list(_written(tree)) if planned is None else [*planned, *_of_update(tree)]
+    conditions = written or [*planned, *_of_update(tree)]
     found += _one_of_each(each for each in conditions if each.code not in known)
     return ranked(found)
+
+
+def _explained_gangs(tree: Subtree) -> set[str]:
+    """The gangs with a pod that has a reason of its own: its scheduler has considered it."""
+    return {
+        pod.metadata.labels.get(labels.GANG, "") for pod in unready(tree.pods) if pod_reason(pod) is not None
+    }
 
 
 def _errors(tree: Subtree) -> Iterator[WaitReason]:
@@ -103,13 +112,6 @@ def waiting_reasons(conditions: Iterable[Condition], about: ObjectName) -> Itera
         if each.type == ConditionType.WAITING and each.status == "True" and code is not None:
             message = each.message.removesuffix(f"; {REMEDIES[code]}")
             yield WaitReason(code, message, about, since=timestamp(each.last_transition_time))
-
-
-def _of_pods(tree: Subtree, unplaced: Iterable[str]) -> list[WaitReason]:
-    """What pods wait for. Those of gangs that were not placed wait for that."""
-    waiting = set(unplaced)
-    pods = [pod for pod in unready(tree.pods) if pod.metadata.labels.get(labels.GANG, "") not in waiting]
-    return pods_reasons(pods)
 
 
 def _one_of_each(reasons: Iterable[WaitReason]) -> list[WaitReason]:

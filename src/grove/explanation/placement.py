@@ -15,8 +15,10 @@ from grove.explanation.subtree import POD
 from grove.explanation.what_if import UsedBy, holders, remedies
 from grove.operator.caches.cluster_pods import ClusterPod
 from grove.operator.keys import ReplicaKey
+from grove.plan.model import Plan
 from grove.plan.placement.assignment import GangName, Waiting
 from grove.plan.placement.decision import asked_unit
+from grove.plan.replica import plan_replica
 from grove.reasons.model import ObjectName, WaitReason
 from grove.topology.placement.answers import NoFit
 from grove.topology.placement.model import Problem, Unit
@@ -52,7 +54,8 @@ class PlanFindings:
         """What the plans of replicas write into the condition `Waiting` of gangs, cliques and groups."""
         meta = workload.metadata
         for index in replicas:
-            plan = self._operator.plan_replica(ReplicaKey(meta.namespace, meta.name, index))
+            snapshot = self._operator.observer.replica(ReplicaKey(meta.namespace, meta.name, index))
+            plan = plan_replica(snapshot, self._operator.now) if snapshot is not None else Plan()
             for update in plan.status_updates:
                 about = ObjectName(update.target.kind, update.target.name)
                 yield from waiting_reasons(update.desired.conditions, about)

@@ -84,11 +84,12 @@ class Subtree(Struct, frozen=True):
 
     def parts(self) -> set[ObjectName]:
         """The groups, cliques and gangs."""
-        of_groups = {ObjectName(each.KIND.name, each.metadata.name) for each in self.groups}
-        of_cliques = {ObjectName(each.KIND.name, each.metadata.name) for each in self.cliques}
-        return (
-            of_groups | of_cliques | {ObjectName(each.KIND.name, each.metadata.name) for each in self.gangs}
+        found: tuple[tuple[str, Iterable[HasMetadata]], ...] = (
+            (PodCliqueScalingGroup.KIND.name, self.groups),
+            (PodClique.KIND.name, self.cliques),
+            (PodGang.KIND.name, self.gangs),
         )
+        return {ObjectName(kind, each.metadata.name) for kind, members in found for each in members}
 
 
 def find(objects: Objects, written: str, namespace: str) -> ObjectRef:
