@@ -86,7 +86,11 @@ fix: $(ENV) ## apply ruff's fixes and format, and regenerate the generated files
 	@$(BIN)/python -m tools.generated
 
 .PHONY: bench
-bench: bench-kube bench-webhooks bench-placement bench-core ## run all benchmarks; results are ratios within one run
+bench: bench-kube bench-webhooks bench-placement bench-cli bench-core ## run all benchmarks; results are ratios within one run
+
+.PHONY: bench-cli
+bench-cli: $(BENCH) ## benchmark how soon commands answer, on 500 nodes and 5,000 pods
+	@$(BIN)/python -m bench.cli
 
 .PHONY: bench-core
 bench-core: $(BENCH) ## benchmark the operator against two baselines

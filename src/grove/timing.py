@@ -56,6 +56,7 @@ STATUS_QUIET_PERIODS = 8  # times the quiet period, for a status that keeps chan
 STATUS_MAX_DELAY = 20.0  # the longest that a status waits: users and autoscalers read it
 STATUSES_PER_PASS = 1000  # a replica may have thousands of cliques
 SCHEDULER_MESSAGE_FIRST_PAUSE = 2.0  # most gangs are scheduled by then, and the message is obsolete
+WAITING_DELAY = 2.0  # that a reason for pods to wait must last: in a healthy start none does
 SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with other numbers
 DROPPED_CONSTRAINTS_RETRY = 60.0  # until a PodGroup without its constraints is created again: two writes
 SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
@@ -94,6 +95,8 @@ INTERVENTION_BACKOFF = (0.5, 15.0)  # what changes only when a user acts: slow, 
 BUG_BACKOFF = (1.0, 60.0)  # a bug is likely to happen again, and a list of everything is expensive
 CRD_RECHECK = 600.0  # costs nothing, and notices an API server that was upgraded
 LIST_PAGE = 500  # objects, as in client-go
+SCREEN_INTERVAL = 0.1  # between two frames of a live view: changes in between are in the next one
+STATE_PAGE = 5_000  # objects, where a command reads the whole cluster once: few requests, some 20 MB each
 INTERNED_VALUES = 1024  # many times what one second brings; a full pool is cleared
 UNDECODABLE_TOKENS = 20_000  # a few milliseconds; metadata with larger managedFields are not read
 
@@ -205,6 +208,18 @@ FREE_SLOT_SIZES = (1, 8, 16, 32, 64)  # GPUs: one, a host, and what gangs of sev
 PLACEMENT_DOMAINS_SHOWN = 3  # of these, in the message of a condition
 PREFERENCE_WEIGHT = 100  # of a preferred topology level among other preferences of a pod: the highest
 PLACEMENT_DOMAINS_EXPLAINED = 4  # domains whose reasons are listed: those that come closest
+
+# grove explain
+WHAT_IF_WORK = 100_000  # of the solver, for each change that is tried: about 50 ms
+NODES_TO_ADD = 1_000  # at most, of those that a gang is tried with
+EXPLAINED_GANGS = 3  # gangs whose domains are listed: more than a screen is not read
+EXPLAINED_REPLICAS = 20  # replicas that are planned for their reasons: some milliseconds each
+EXPLAINED_ROWS = 8  # domains, pods, containers or events of one list
+
+# Plans of commands
+DRY_ROUNDS = 20  # rounds of placement for one change: a gang is decided on, nominated and released in four
+DRY_PASSES = 2_000  # passes over a set whose update is planned: one or two for each unit
+PLANNED_REPLICAS = 4_096  # at most, of a set whose largest size is searched for
 
 # Admission
 WEBHOOK_TIMEOUT_SECONDS = 5  # a response takes a millisecond; longer waits are for a server that is gone

@@ -14,7 +14,7 @@ def test_interrupt_is_one_line_and_130(interrupt, monkeypatch, capsys) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise interrupt
 
-    monkeypatch.setattr(main, "app", interrupted)
+    monkeypatch.setattr(main, "_run", interrupted)
     monkeypatch.setattr("sys.unraisablehook", main.sys.unraisablehook)
     with pytest.raises(SystemExit) as end:
         main.main([])

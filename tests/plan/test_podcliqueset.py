@@ -59,13 +59,14 @@ def test_status_waits_until_every_replica_has_reported() -> None:
 
 
 def test_errors_reported_before_every_replica_has_reported() -> None:
-    """The rest of the status does not change."""
+    """The rest of the status does not change, except that it says why pods wait."""
     known = the_set(3, well_known.SET_FINALIZER)
     status = status_of(plan_set(SetSnapshot(known, {0: ReplicaReport(3, GOOD, (ERROR,))}), NOW))
-    assert status == replace(known.status, last_errors=(ERROR,))
+    assert replace(status, conditions=()) == replace(known.status, last_errors=(ERROR,))
+    assert [each.reason for each in status.conditions] == ["WriteFailed"]
     slow = LastError("ERR_SLOW_CREATE", "creating pods takes longer", "2026-01-01T00:00:00Z")
     status = status_of(plan_set(SetSnapshot(known, {}, errors=(slow,)), NOW))
-    assert status == replace(known.status, last_errors=(slow,))
+    assert replace(status, conditions=()) == replace(known.status, last_errors=(slow,))
 
 
 def test_replicas_are_summed_and_surplus_ones_ignored() -> None:

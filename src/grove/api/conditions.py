@@ -23,6 +23,7 @@ class ConditionType(StrEnum):
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
     PLACEMENT_UNPROTECTED = "PlacementUnprotected"
+    WAITING = "Waiting"
 
 
 class CliqueReason(StrEnum):

@@ -1,42 +1,68 @@
-"""The `grove` command: registers the subcommands and turns errors into one line and an exit code."""
+"""The `grove` command: registers the subcommands and turns errors into one line and an exit code.
+
+A subcommand is imported when it runs: imports take most of the time of `grove --help` and of short commands.
+"""
 
 from __future__ import annotations
 
 import errno
 import io
-import logging
 import os
 import sys
 import warnings
-from asyncio import CancelledError
 from pathlib import Path
 from typing import Annotated
 
-import structlog
 from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 from rich.text import Text
 
-from grove.cli.commands import (
-    cluster,
-    crds,
-    delete_podgroups,
-    demo,
-    detach,
-    get,
-    initc,
-    operator,
-    tree,
-    webhooks,
-)
 from grove.cli.console import open_console
 from grove.cli.usage_errors import usage_error
-from grove.kube.errors import KubeError
-from grove.local.errors import LocalError
-from grove.operator.logs import has_colours
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 _WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+COMMANDS = {
+    "up": ("cluster:up", "Start a Kubernetes control plane with simulated GPU nodes on this machine."),
+    "down": ("cluster:down", "Stop the local cluster. Its data is kept for the next `grove up`."),
+    "cluster": ("cluster:app", "Show the local cluster, or prepare its programs."),
+    "kubectl": ("cluster:kubectl", "Run kubectl against the local cluster."),
+    "demo": (
+        "demo:demo",
+        "Start a local cluster of GPU nodes, deploy a prefill/decode workload, and scale it out.",
+    ),
+    "crds": (
+        "crds:crds",
+        "Print the CustomResourceDefinitions, or with --apply create or update those of a cluster.",
+    ),
+    "detach": (
+        "detach:detach",
+        "Remove the operator's finalizers and scheduling gates, after the operator is uninstalled.",
+    ),
+    "delete-podgroups": (
+        "delete_podgroups:delete_podgroups",
+        "Delete the operator's PodGroups of scheduling.k8s.io/v1alpha2, before Kubernetes 1.36 is upgraded.",
+    ),
+    "operator": ("operator:operator", "Run the operator until SIGTERM or SIGINT."),
+    "get": ("get:get", "List PodCliqueSets with their counts and errors, and say whether an operator leads."),
+    "plan": (
+        "plan:plan",
+        "Show what would happen if objects were applied, and whether they fit. Nothing is written.",
+    ),
+    "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, for `grove plan --snapshot`."),
+    "explain": ("inspection.explain:explain", "Say why a workload waits, and what would help."),
+    "topology": (
+        "inspection.topology:topology",
+        "Show the domains of the cluster as a tree, with free and used GPUs, and nodes that are not usable.",
+    ),
+    "tree": ("tree:tree", "Show a PodCliqueSet as a tree, down to its pods."),
+    "webhooks": (
+        "webhooks:webhooks",
+        "Print the webhook configurations for an operator that runs outside of the cluster.",
+    ),
+}
+"""Each command: where it is in `grove.cli.commands`, and its line in the list of commands."""
 
 app = App(
     name="grove",
@@ -44,19 +70,10 @@ app = App(
     version_flags=["--version"],
     console=open_console(),
     suppress_keyboard_interrupt=False,
+    help_format="plaintext",  # the parser of Markdown alone takes a third of the time of `grove --help`
 )
-app.command(cluster.up)
-app.command(cluster.down)
-app.command(cluster.app)
-app.command(cluster.kubectl)
-app.command(demo.demo)
-app.command(crds.crds)
-app.command(detach.detach)
-app.command(delete_podgroups.delete_podgroups)
-app.command(operator.operator)
-app.command(get.get)
-app.command(tree.tree)
-app.command(webhooks.webhooks)
+for _name, (_path, _summary) in COMMANDS.items():
+    app.command(f"grove.cli.commands.{_path}", name=_name, help=_summary)
 
 
 @app.command
@@ -83,47 +100,69 @@ def _help(*command: str) -> None:
 @app.command(name="initc", help_flags=[], version_flags=[])
 def _initc(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
     """Wait until the cliques that a pod starts after are ready (runs in the init container)."""
+    from grove.cli.commands import initc
+
     return initc.main(arguments)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command. An error that the user can fix is one line and an exit code, never a traceback."""
     ready_output()
-    _configure_logging()
     try:
-        code = _run(arguments)
+        code = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()  # here, because an error at interpreter exit can no longer be reported
-    except CycloptsError as error:
-        _print_error(usage_error(error))
-        code = EXIT_FAILED
-    except (LocalError, KubeError) as error:
-        _print_error(str(error))
-        code = EXIT_FAILED
-    except (KeyboardInterrupt, CancelledError):  # asyncio raises the latter if no task has begun yet
-        # Half-constructed objects warn when they are garbage collected; the user knows why.
-        warnings.simplefilter("ignore")
-        sys.unraisablehook = lambda _: None
-        _print_error("interrupted")
-        code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        _discard_output()
-        sys.stderr.close()  # the reader of our output has exited; there is nothing left to report to
-        code = EXIT_FAILED
-    except OSError as error:
-        if error.errno not in _WRITE_ERRORS:
-            raise
-        _discard_output()
-        _print_error(f"cannot write ({error.strerror}): make room, or write elsewhere")
-        code = EXIT_FAILED
+    except BaseException as error:
+        code = _report(error)
     sys.exit(code)
 
 
-def _run(arguments: list[str] | None) -> int | str | None:
+def _run(arguments: list[str]) -> int | str | None:
+    _use_own_help(arguments)
+    command, bound, _ = app.parse_args(arguments, exit_on_error=False, print_error=False)
+    if command.__module__ not in (__name__, App.__module__):  # those print the help or the version
+        _configure_logging()
     try:
-        code: int | str | None = app(arguments, exit_on_error=False, print_error=False)
+        code: int | str | None = command(*bound.args, **bound.kwargs)
     except SystemExit as end:
         return end.code
     return code
+
+
+def _use_own_help(arguments: list[str]) -> None:
+    """The help of a command is its docstring, in Markdown; its line in the list of commands replaced it."""
+    name = next((each for each in arguments if each != "help"), "")
+    if name in COMMANDS:
+        app[name].help = None
+        app[name].help_format = "markdown"
+
+
+def _report(error: BaseException) -> int:
+    """Report what ended a command, and return its exit code. A bug is raised again."""
+    from asyncio import CancelledError  # what follows is imported here, as only a failed command needs it
+
+    from grove.kube.errors import KubeError
+    from grove.local.errors import LocalError
+
+    match error:
+        case CycloptsError():
+            _print_error(usage_error(error))
+        case LocalError() | KubeError():
+            _print_error(str(error))
+        case KeyboardInterrupt() | CancelledError():  # asyncio raises the latter if no task has begun yet
+            # Half-constructed objects warn when they are garbage collected; the user knows why.
+            warnings.simplefilter("ignore")
+            sys.unraisablehook = lambda _: None
+            _print_error("interrupted")
+            return EXIT_INTERRUPTED
+        case BrokenPipeError():
+            _discard_output()
+            sys.stderr.close()  # the reader of our output has exited; there is nothing left to report to
+        case OSError(errno=number) if number in _WRITE_ERRORS:
+            _discard_output()
+            _print_error(f"cannot write ({error.strerror}): make room, or write elsewhere")
+        case _:
+            raise error
+    return EXIT_FAILED
 
 
 def ready_output() -> None:
@@ -145,6 +184,12 @@ def _discard_output() -> None:
 
 def _configure_logging() -> None:
     """Log warnings to stderr. The operator configures its own logging (`grove.operator.logs`)."""
+    import logging  # these take longer to import than the help to print
+
+    import structlog
+
+    from grove.operator.logs import has_colours
+
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -47,7 +47,19 @@ def parse(text: str, *, numbers: bool = True) -> object:
     try:
         return yaml.load(text, _TextAndNumberLoader if numbers else _TextLoader)  # noqa: S506 - safe loaders, narrowed
     except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        why = getattr(problem, "problem", None) or "unreadable"
-        raise YamlError(f"not YAML{where} ({why})") from None
+        raise _error(problem) from None
+
+
+def parse_all(text: str) -> list[object]:
+    """The documents in the text, without empty ones. Raises YamlError."""
+    try:
+        return [each for each in yaml.load_all(text, _TextAndNumberLoader) if each is not None]
+    except yaml.YAMLError as problem:
+        raise _error(problem) from None
+
+
+def _error(problem: yaml.YAMLError) -> YamlError:
+    mark = getattr(problem, "problem_mark", None)
+    where = f" at line {mark.line + 1}" if mark else ""
+    why = getattr(problem, "problem", None) or "unreadable"
+    return YamlError(f"not YAML{where} ({why})")

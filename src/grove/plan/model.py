@@ -14,6 +14,7 @@ from grove.api.intents import Intent, ObjectRef, Target
 from grove.api.meta import Condition
 from grove.api.types.common import LastError
 from grove.plan.placement.demand import Demand
+from grove.reasons.rollup import NOTHING, Rollup
 
 
 class PlannedEvent(Struct, frozen=True, gc=False):
@@ -99,6 +100,8 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     """The name of its scheduler if the configuration does not list that scheduler; empty otherwise."""
     enforced: Condition | None = None
     """Whether the topology constraints of its gangs are enforced; None if they have none."""
+    waiting: Rollup = NOTHING
+    """What its gangs wait for."""
 
 
 class ReplicaReport(Struct, frozen=True, gc=False):

@@ -30,6 +30,7 @@ from grove.plan.resource_claims import plan_set_claims
 from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
 from grove.plan.snapshot import SetSnapshot
+from grove.plan.status.set_waiting import early_reason, with_set_reason
 from grove.plan.status.topology_events import topology_events
 from grove.plan.timestamps import earliest, rfc3339
 from grove.plan.writes.builders import patch_if_unchanged, reference, status_update
@@ -58,7 +59,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     elif not all(index in reports for index in wanted):
         return Plan(
             intents,
-            _early_errors(workload, reports, (*snapshot.errors, *harmless)),
+            _early_errors(workload, reports, (*snapshot.errors, *harmless), now),
             events=events,
             errors=user_errors,
             requeue_at=requeue_at,
@@ -70,6 +71,7 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     status = _status(workload, hash_, {index: reports[index] for index in wanted}, errors, harmless, now)
     status = replace(status, conditions=_conditions(snapshot, summaries, now))
     status = with_domains(status, workload, snapshot.domains, now)
+    status = with_set_reason(status, workload, summaries, now)
     changes = topology_events(workload, status)
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
@@ -141,12 +143,16 @@ def _status(
 
 
 def _early_errors(
-    workload: PodCliqueSet, reports: Mapping[int, ReplicaReport], set_errors: tuple[LastError, ...]
+    workload: PodCliqueSet,
+    reports: Mapping[int, ReplicaReport],
+    set_errors: tuple[LastError, ...],
+    now: float,
 ) -> tuple[StatusUpdate, ...]:
     """The errors that are known before every replica has reported: they may be why some have not."""
     of_replicas = chain.from_iterable(report.errors for report in reports.values())
     found = _last_errors(workload.status, chain(set_errors, of_replicas))
-    return (status_update(workload, replace(workload.status, last_errors=found)),) if found else ()
+    status = early_reason(replace(workload.status, last_errors=found), workload, now)
+    return (status_update(workload, status),) if found else ()
 
 
 def _last_errors(before: PodCliqueSetStatus, all_errors: Iterable[LastError]) -> tuple[LastError, ...]:

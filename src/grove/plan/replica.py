@@ -40,6 +40,7 @@ from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.scale_in import delete_surplus, plan_scale_in
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.summary import replica_summary, status_updates
+from grove.plan.status.waiting import WaitingFacts, replica_reasons
 from grove.plan.termination.decision import TerminationDecision, decide_terminations
 from grove.plan.termination.effects import TerminationEffects, exhausted_messages, plan_effects
 from grove.plan.termination.history import TerminationHistory
@@ -109,6 +110,19 @@ def _plan_existing(
     enforced = enforced_constraints(
         snapshot, layout.gangs, gang_planner.scheduler_objects, gang_planner.placements.placed
     )
+    exhausted = exhausted_messages(members.decision)
+    reasons = replica_reasons(
+        snapshot,
+        layout,
+        WaitingFacts(
+            members.views,
+            cliques,
+            gang_planner.reasons_of,
+            dependencies.parents_of,
+            exhausted,
+            rollout,
+        ),
+    )
     deletes, force_delete_at = force_deletes(snapshot.workload, cliques.values(), now)
     writes.add_all(deletes)
     writes.events += map(pod_deleted, deletes)
@@ -120,10 +134,11 @@ def _plan_existing(
             members.views,
             rollout,
             members.history,
-            exhausted_messages(members.decision),
+            exhausted,
             gang_planner.scheduler_objects.pending_reasons,
             gang_planner.placements.placed,
             enforced,
+            reasons,
             now,
         ),
         events=(
@@ -150,6 +165,7 @@ def _plan_existing(
         report=replace(
             _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
             enforced=of_replica(enforced),
+            waiting=reasons.rollup,
         ),
         placement_demands=demands,
         demands_complete=gang_planner.placements.needs_listed,

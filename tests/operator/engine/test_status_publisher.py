@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from grove.api.conditions import ConditionType
-from grove.api.intents import Target
+from grove.api.intents import ObjectRef, Target
 from grove.api.meta import Condition
 from grove.api.types.common import LastError
 from grove.api.types.podclique import PodCliqueStatus
@@ -17,7 +17,7 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podcliqueset import PodCliqueSetStatus
 from grove.api.types.podgang import GangPhase, PodGangStatus
 from grove.operator.engine.status_publisher import PendingStatuses, StatusPublisher, status_writes
-from grove.plan.model import StatusUpdate
+from grove.plan.model import PlannedEvent, StatusUpdate
 
 TARGET = Target("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns")
 
@@ -259,20 +259,19 @@ def test_changing_scheduler_message_is_written_with_backoff(publisher) -> None:
     assert written == [2, 6, 14, 30, 62, 122, 182, 242]
 
 
-def test_scheduler_message_is_written_with_other_changes(publisher) -> None:
+def test_message_is_written_with_other_changes_of_its_gang(publisher) -> None:
     before, after = waiting("no room"), waiting("all placed", placed="True")
     assert due_after(publisher, StatusUpdate(GANG, before, waiting("no room at all")), 0.0) == (False, 2.0)
     assert due_after(publisher, StatusUpdate(GANG, before, after), 1.0) == (False, 1.25)
     assert due_after(publisher, StatusUpdate(GANG, before, after), 1.25) == (True, None)
-    message_only = StatusUpdate(GANG, before, waiting("no room at all"))
-    due, later = publisher.due_updates(
-        "other", (message_only, status_update(status(0), status(1))), 0.0, busy=False
-    )
-    assert (due, later) == ([], 0.25)
-    due, _ = publisher.due_updates(
-        "other", (message_only, status_update(status(0), status(1))), 0.25, busy=False
-    )
-    assert len(due) == 2
+
+
+def test_other_message_is_not_written_with_another_object(publisher) -> None:
+    message_only = StatusUpdate(GANG, waiting("no room"), waiting("no room at all"))
+    changed = status_update(status(0), status(1))
+    assert publisher.due_updates("key", (message_only, changed), 0.0, busy=False) == ([], 0.25)
+    assert publisher.due_updates("key", (message_only, changed), 0.25, busy=False) == ([changed], 2.0)
+    assert publisher.due_updates("key", (message_only,), 2.0, busy=False) == ([message_only], None)
 
 
 def test_own_message_of_gang_is_not_backed_off(publisher) -> None:
@@ -296,3 +295,78 @@ def test_message_of_clique_is_not_backed_off(publisher) -> None:
     condition = Condition(type=ConditionType.CLIQUE_SCHEDULED, status="False", reason="R")
     statuses = [PodCliqueStatus(conditions=(replace(condition, message=text),)) for text in ("a", "b")]
     assert due_after(publisher, status_update(*statuses), 0.0) == (False, 0.25)
+
+
+def with_reason(known: PodCliqueStatus, code: str, message: str = "") -> PodCliqueStatus:
+    condition = Condition(ConditionType.WAITING, "True", code, message)
+    return replace(known, conditions=(*known.conditions, condition))
+
+
+def test_new_reason_is_written_once_it_lasts(publisher) -> None:
+    found = status_update(status(0), with_reason(status(0), "NodeTaint"))
+    assert due_after(publisher, found, 10.0) == (False, 12.0)
+    assert due_after(publisher, found, 11.9) == (False, 12.0)
+    assert due_after(publisher, found, 12.0) == (True, None)
+
+
+def test_reason_that_was_short_is_never_written(publisher) -> None:
+    found = status_update(status(0), with_reason(status(0), "NodeTaint"))
+    assert due_after(publisher, found, 0.0) == (False, 2.0)
+    assert due_after(publisher, status_update(status(0), status(0)), 1.0) == (False, None)
+    assert due_after(publisher, found, 1.5) == (False, 3.5)
+
+
+def test_other_change_is_written_without_a_new_reason(publisher) -> None:
+    event = PlannedEvent(ObjectRef("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns"), "NodeTaint", "why")
+    other = replace(event, reason="AllScheduledReplicasLost")
+    found = replace(status_update(status(0), with_reason(status(1), "NodeTaint")), events=(event, other))
+    assert due_after(publisher, found, 0.0) == (False, 0.25)
+    expected = replace(status_update(status(0), status(1)), events=(other,))
+    assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([expected], 2.0)
+    rest = status_update(status(1), with_reason(status(1), "NodeTaint"))
+    assert due_after(publisher, rest, 2.0) == (True, None)
+
+
+def test_reason_that_lasts_is_written_with_another_change(publisher) -> None:
+    found = status_update(status(0), with_reason(status(0), "NodeTaint"))
+    assert due_after(publisher, found, 0.0) == (False, 2.0)
+    both = status_update(status(0), with_reason(status(1), "NodeTaint"))
+    assert due_after(publisher, both, 1.9) == (False, 2.0)
+    assert publisher.due_updates("key", (both,), 2.2, busy=False) == ([both], None)
+
+
+def test_obsolete_reason_goes_with_another_change(publisher) -> None:
+    found = status_update(with_reason(status(0), "NodeTaint"), status(1))
+    assert due_after(publisher, found, 0.0) == (False, 0.25)
+    assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([found], None)
+
+
+def test_obsolete_reason_alone_goes_after_two_seconds(publisher) -> None:
+    found = status_update(with_reason(status(0), "NodeTaint"), status(0))
+    assert due_after(publisher, found, 0.0) == (False, 2.0)
+    assert due_after(publisher, found, 2.0) == (True, None)
+
+
+def test_another_code_replaces_the_stored_one_later(publisher) -> None:
+    """Until then the stored one stays with other changes."""
+    stored = with_reason(status(0), "NodeTaint")
+    found = status_update(stored, with_reason(status(1), "NodeCordoned"))
+    assert due_after(publisher, found, 0.0) == (False, 0.25)
+    expected = status_update(stored, with_reason(status(1), "NodeTaint"))
+    assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([expected], 2.0)
+
+
+def test_message_of_a_reason_is_backed_off(publisher) -> None:
+    stored = with_reason(status(0), "NodeTaint", "1 node")
+    for start, due in ((0.0, 2.0), (2.1, 6.0)):
+        found = status_update(stored, with_reason(status(0), "NodeTaint", "2 nodes"))
+        assert due_after(publisher, found, start) == (False, due)
+        assert due_after(publisher, found, due) == (True, None)
+
+
+def test_reason_waits_for_free_slots(publisher) -> None:
+    found = status_update(status(0), with_reason(status(0), "NodeTaint"))
+    assert due_after(publisher, found, 0.0, busy=True) == (False, 2.0)
+    assert due_after(publisher, found, 2.0, busy=True) == (False, 20.0)
+    assert publisher.release(1) == ["key"]
+    assert due_after(publisher, found, 3.0) == (True, None)

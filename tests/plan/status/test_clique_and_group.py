@@ -162,7 +162,8 @@ def test_group_counts_whole_replicas():
     name = ("PodCliqueScalingGroup", "wl-0-x")
     assert counts(sim, *name) == {"replicas": 2}
     breach = "InsufficientAvailablePodCliqueScalingGroupReplicas"
-    assert conditions(sim, *name) == {"MinAvailableBreached": ("True", breach), **NO_UPDATE}
+    waits = {"Waiting": ("True", "BaseGangNotScheduled")}
+    assert conditions(sim, *name) == {"MinAvailableBreached": ("True", breach), **NO_UPDATE, **waits}
     actors.run(sim, *sim.pods("wl-0-x-0-c"))
     sim.settle()
     one = {"scheduledReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1}

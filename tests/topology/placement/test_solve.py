@@ -225,6 +225,6 @@ def test_part_without_level_is_explained_by_its_nodes() -> None:
     answer = refuse(nodes, gang, {"n0": used(1), "n1": used(1)})
     (report,) = answer.reports
     assert [(each.reason, each.nodes, each.have, each.need) for each in report.shortages] == [
-        (Reason.SELECTOR, 5, 0, 0),
+        (Reason.SELECTOR, 5, 5, 2),
         (Reason.INSUFFICIENT, 2, 1, 2),
     ]

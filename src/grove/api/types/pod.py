@@ -111,12 +111,20 @@ class Terminated(Wire, frozen=True):
     """How a container terminated."""
 
     exit_code: int = 0
+    reason: str = ""
+
+
+class WaitingContainer(Wire, frozen=True):
+    """Why a container does not run yet. The message, which has numbers that change, is not read."""
+
+    reason: str = ""
 
 
 class ContainerState(Wire, frozen=True):
-    """The state of a container; only `terminated` is read."""
+    """The state of a container; `running` is not read."""
 
     terminated: Terminated | None = None
+    waiting: WaitingContainer | None = None
 
 
 class ContainerStatus(Interned, frozen=True):
@@ -125,6 +133,7 @@ class ContainerStatus(Interned, frozen=True):
     name: str = ""
     ready: bool = False
     started: bool | None = None
+    state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
 
 

@@ -13,6 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from grove import timing
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
@@ -27,8 +28,6 @@ from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS
 from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
-
-_FRAME_SECONDS = 0.05  # between two frames: changes in between are shown in the next one
 
 KINDS = (PodCliqueSet, PodCliqueScalingGroup, PodClique, PodGang)
 
@@ -87,7 +86,7 @@ class SetWatcher:
             if done():
                 return
             await self._changed.wait()
-            await asyncio.sleep(_FRAME_SECONDS)
+            await asyncio.sleep(timing.SCREEN_INTERVAL)
 
 
 @contextmanager

@@ -5,36 +5,15 @@ Decodes fields of pods that the operator does not need and therefore does not ca
 
 from __future__ import annotations
 
-from grove.api.types.pod import ContainerState, ContainerStatus, Pod, PodStatus
-from grove.api.wire import Wire
+from grove.api.types.pod import Pod, PodStatus
 
 _STARTING = {"", "ContainerCreating", "PodInitializing"}
 
 
-class Waiting(Wire, frozen=True):
-    """Why a container waits."""
-
-    reason: str = ""
-
-
-class WaitingContainerState(ContainerState, frozen=True):
-    """A container's state, including the reason while it waits."""
-
-    waiting: Waiting = Waiting()
-
-
-class ReasonedContainerStatus(ContainerStatus, frozen=True):
-    """A container's status with its current state."""
-
-    state: WaitingContainerState = WaitingContainerState()
-
-
 class ReasonedPodStatus(PodStatus, frozen=True):
-    """A pod's status with the reasons."""
+    """A pod's status with its reason."""
 
     reason: str = ""
-    container_statuses: tuple[ReasonedContainerStatus, ...] = ()
-    init_container_statuses: tuple[ReasonedContainerStatus, ...] = ()
 
 
 class ReasonedPod(Pod, frozen=True):
@@ -55,7 +34,7 @@ def pod_reason(pod: Pod, state: str) -> str:
     if state not in ("starting", "failing"):
         return ""
     containers = pod.status.init_container_statuses + pod.status.container_statuses
-    waiting = ((one.name, one.state.waiting.reason) for one in containers)
+    waiting = ((one.name, one.state.waiting.reason) for one in containers if one.state.waiting)
     return next((f"{name}: {reason}" for name, reason in waiting if reason not in _STARTING), "")
 
 

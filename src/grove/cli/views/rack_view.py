@@ -15,6 +15,7 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from grove.api.formats.natural_order import natural_order
 from grove.api.types.kubernetes_objects import Node
 from grove.cli.views.set_view import GangView, SetView
 from grove.cli.views.text_layout import shorten
@@ -54,8 +55,8 @@ def racks(nodes: Iterable[Node]) -> dict[tuple[str, str, str], list[Node]]:
         place = labels.get(ZONE, ""), labels.get(BLOCK, ""), labels.get(RACK, "")
         found.setdefault(place, []).append(node)
     return {
-        place: sorted(members, key=lambda each: _natural(each.metadata.name))
-        for place, members in sorted(found.items(), key=lambda each: tuple(map(_natural, each[0])))
+        place: sorted(members, key=lambda each: natural_order(each.metadata.name))
+        for place, members in sorted(found.items(), key=lambda each: tuple(map(natural_order, each[0])))
     }
 
 
@@ -125,7 +126,7 @@ def _pods(node: Node, gangs: Sequence[_Gang]) -> Text:
 
 def _legend(gang: _Gang, rack_of: Mapping[str, str], width: int) -> Iterator[Text]:
     """A gang with its racks; the reason of a gang that waits is in lines of its own, one for each domain."""
-    places = sorted({rack_of.get(host, "") or _UNNAMED for host in gang.hosts}, key=_natural)
+    places = sorted({rack_of.get(host, "") or _UNNAMED for host in gang.hosts}, key=natural_order)
     placed, pods = sum(gang.hosts.values()), f"{gang.view.pods} pod{'s' * (gang.view.pods != 1)}"
     text = f"{gang.view.name}  {pods}, no node yet"
     if placed:
@@ -136,13 +137,3 @@ def _legend(gang: _Gang, rack_of: Mapping[str, str], width: int) -> Iterator[Tex
     for reason in gang.view.why.split("; ") if gang.view.why else ():
         wrapped = wrap(reason, max(width, 20), initial_indent=" " * 5, subsequent_indent=" " * 7)
         yield from map(Text, wrapped)
-
-
-def _natural(name: str) -> tuple[tuple[str, int], ...]:
-    """Sorts r10 after r9."""
-    return tuple((part.rstrip("0123456789"), _number(part)) for part in name.split("-"))
-
-
-def _number(part: str) -> int:
-    digits = part[len(part.rstrip("0123456789")) :]
-    return int(digits) if digits else -1

@@ -161,9 +161,10 @@ class Client(RestClient):
         namespace: str | None = None,
         subresource: str = "",
         field_manager: str = "",
+        dry_run: bool = False,
     ) -> T:
         """Replace an object; a resourceVersion in the body makes it a compare-and-swap."""
-        path = resource.path(namespace, name, subresource) + _write_query(field_manager)
+        path = resource.path(namespace, name, subresource) + _write_query(field_manager, dry_run)
         request = _request("PUT", "update", resource, path, namespace, name, _encode(body))
         return decoding.decode((await self.send(request)).body, as_type, request)
 

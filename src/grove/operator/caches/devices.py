@@ -73,7 +73,8 @@ class Devices:
     @property
     def problem(self) -> str:
         """Why a watch is interrupted, such as a missing RBAC permission; empty if none is."""
-        return next((each.problem for each in self._reflectors.values() if each.problem), "")
+        watched = (each.problem for each in self._reflectors.values())
+        return next(filter(None, (*watched, *(cache.list_error for cache in self.all))), "")
 
     async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
         """Watch device classes, and devices as soon as they are required, until cancelled."""

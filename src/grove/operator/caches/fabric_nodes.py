@@ -50,6 +50,11 @@ class FabricNodes:
             nodes.require()
             nodes.subscribe(self._on_nodes, lambda node: node.status.allocatable)
 
+    @property
+    def channels(self) -> tuple[Cache[ResourceSlice], ...]:
+        """The caches of the slices that list channels, one for each vendor with a driver."""
+        return tuple(self._channel_caches.values())
+
     def require(self, vendor: str) -> None:
         """Watch the channels of a vendor from now on."""
         if (channel_cache := self._channel_caches.get(vendor)) is not None:

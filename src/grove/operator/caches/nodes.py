@@ -111,6 +111,17 @@ class Nodes:
             return frozenset()
         return frozenset(key for key in keys if key in self._listed.keys and not self._labelled[key])
 
+    @property
+    def needs_list(self) -> bool:
+        """Whether labels are required that are not listed yet."""
+        return self._more_required.is_set()
+
+    def use_list(self, nodes: Iterable[Node]) -> None:
+        """Use nodes that were listed elsewhere, with all labels that are required by now."""
+        listing = self._new_list()
+        listing.cache.replace(nodes, "")
+        self._use(listing)
+
     async def run(self, client: Client) -> None:
         """Watch nodes as soon as they are required, until cancelled. The cache has dropped all other labels,
         so with more keys the nodes are listed again; until that is done, the former cache is read."""

@@ -56,7 +56,8 @@ class Volumes:
     @property
     def problem(self) -> str:
         """Why a watch is interrupted, such as a missing RBAC permission; empty if none is."""
-        return next((each.problem for each in self._reflectors if each.problem), "")
+        watched = (each.problem for each in self._reflectors)
+        return next(filter(None, (*watched, *(cache.list_error for cache in self.all))), "")
 
     def known(self, namespace: str, claim: str) -> KnownVolume | None:
         """The volume of a claim; None if there is no such claim. What is not seen yet is not bound."""

@@ -218,11 +218,11 @@ class Engine:
         pending = state.statuses or PendingStatuses()
         due, later = self._publisher.due_updates(key, pending, updates, self._loop_time(), busy=busy)
         state.statuses = pending if later is not None or pending.message is not None else None
-        if not due and later is not None:
-            return True, [later]
-        state.cached_plan = None
+        times = [later] if later is not None else []
         if not due:
-            return True, []
+            state.cached_plan = state.cached_plan if times else None
+            return True, times
+        state.cached_plan = None
         due, rest = due[: timing.STATUSES_PER_PASS], due[timing.STATUSES_PER_PASS :]
         outcome = await self._executors[type(key)].execute(key, status_writes(due))
         for error in outcome.errors:
@@ -230,7 +230,7 @@ class Engine:
         if not result.namespace_terminating:
             for event in events_of_statuses(due, outcome):
                 self._emit(event)
-        return not (outcome.failed or outcome.outdated), [self._loop_time()] if rest else []
+        return not (outcome.failed or outcome.outdated), [self._loop_time()] if rest else times
 
     def _requeue_waiting(self, free_slots: int) -> None:
         for key in self._publisher.release(free_slots):

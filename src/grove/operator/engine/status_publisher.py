@@ -6,7 +6,8 @@
 | of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
 | a condition gets worse, or a rollout begins or ends | at once |
-| only the scheduler's message about a waiting gang differs | with back-off (see `message_backoff`) |
+| a reason for pods to wait is new or gone | 2 s later, with other statuses of the key if it is gone |
+| only the message about what pods wait for differs | with back-off (see `message_backoff`) |
 """
 
 from __future__ import annotations
@@ -16,17 +17,21 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from grove import timing
 from grove.api.conditions import ConditionType
 from grove.api.intents import Intent, Status
 from grove.api.types.podclique import PodCliqueStatus
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
-from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
+from grove.api.types.podgang import GangPhase, PodGangStatus
 from grove.operator.engine.message_backoff import MessageBackoff
+from grove.operator.engine.waiting_reasons import (
+    differs_in_reason,
+    has_new_reason,
+    split_by_reason,
+    without_new_reason,
+)
 from grove.plan.conditions import is_true
-from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.model import StatusUpdate
 from grove.plan.writes.diff import status_patch
 
@@ -42,7 +47,9 @@ class PendingStatuses(Struct):
     counted: int = 0
     """How many of them count as pending among those of all keys."""
     message: MessageBackoff | None = None
-    """The back-off of the scheduler's message."""
+    """The back-off of messages about what pods wait for."""
+    reason_since: float | None = None
+    """When a stored reason for pods to wait began to differ."""
 
 
 class StatusPublisher(Generic[K]):
@@ -62,7 +69,8 @@ class StatusPublisher(Generic[K]):
         *,
         busy: bool,
     ) -> tuple[list[StatusUpdate], float | None]:
-        """The status updates to write now, or the time to requeue at; none and None if no status differs."""
+        """The status updates to write now, and the time to requeue at for the others; none and None if no
+        status differs."""
         changed = [
             status_update
             for status_update in status_updates
@@ -72,23 +80,66 @@ class StatusPublisher(Generic[K]):
         self._released.discard(key)
         if not changed:
             self._clear(pending)
+            pending.reason_since = None
             return [], None
-        if all(map(_only_message_changed, changed)):
+        parts, times = split_by_reason(changed), list[float]()
+        others, reasons = parts.others, parts.reasons
+        if (reasons_due := self._reasons_due(key, pending, changed, now, busy=busy)) is not None:
+            if reasons or any(map(has_new_reason, others)):
+                times.append(reasons_due)
+            others, reasons = list(map(without_new_reason, others)), []
+        due = [*self._others_due(key, pending, others, times, now, busy=busy), *reasons]
+        if parts.messages:
+            if (again := _message_due(pending, now, busy=busy)) is not None:
+                times.append(again)
+            else:
+                due += parts.messages
+        return due, min(times, default=None)
+
+    def _others_due(
+        self,
+        key: K,
+        pending: PendingStatuses,
+        changed: list[StatusUpdate],
+        times: list[float],
+        now: float,
+        *,
+        busy: bool,
+    ) -> list[StatusUpdate]:
+        """Those of the updates that are due, all or none; if none, it is added to `times` when they are."""
+        if not changed:
             self._clear(pending)
-            again = _message_due(pending, now, busy=busy)
-            return ([], again) if again is not None else (changed, None)
+            return []
         self._record(pending, tuple(map(_without_timestamps, changed)), now)
         if not any(
             _is_regression(status_update) or _update_started_or_ended(status_update)
             for status_update in changed
         ):
             if now < (due := self._due(pending, in_progress=_in_progress(changed))):
-                return [], due
+                times.append(due)
+                return []
             if busy and now < pending.since + timing.STATUS_MAX_DELAY:
                 self._waiting[key] = None
-                return [], pending.since + timing.STATUS_MAX_DELAY
+                times.append(pending.since + timing.STATUS_MAX_DELAY)
+                return []
         self._clear(pending)
-        return changed, None
+        return changed
+
+    def _reasons_due(
+        self, key: K, pending: PendingStatuses, changed: list[StatusUpdate], now: float, *, busy: bool
+    ) -> float | None:
+        """When reasons that differ from the stored ones are due; None: now, or none differs."""
+        if not any(map(differs_in_reason, changed)):
+            pending.reason_since = None
+            return None
+        since = pending.reason_since = now if pending.reason_since is None else pending.reason_since
+        if now < (due := since + max(timing.WAITING_DELAY, self._quiet_period())):
+            return due
+        if busy and now < since + timing.STATUS_MAX_DELAY:
+            self._waiting[key] = None
+            return since + timing.STATUS_MAX_DELAY
+        pending.reason_since = None
+        return None
 
     def release(self, free_slots: int) -> list[K]:
         """The keys that have waited longest, as many as there are free slots, less those released already."""
@@ -120,15 +171,18 @@ class StatusPublisher(Generic[K]):
             self._count(pending, 0)
 
     def _due(self, pending: PendingStatuses, *, in_progress: bool) -> float:
-        pending_statuses = self._pending_statuses if in_progress else 0
-        quiet = min(
-            max(timing.STATUS_QUIET_PERIOD, pending_statuses / timing.STATUSES_PER_SECOND),
-            timing.STATUS_MAX_QUIET_PERIOD,
-        )
+        quiet = self._quiet_period() if in_progress else timing.STATUS_QUIET_PERIOD
         return min(
             pending.changed + quiet,
             pending.since + timing.STATUS_QUIET_PERIODS * quiet,
             pending.since + timing.STATUS_MAX_DELAY,
+        )
+
+    def _quiet_period(self) -> float:
+        """How long a status that will change again must be the same: the longer, the more are pending."""
+        return min(
+            max(timing.STATUS_QUIET_PERIOD, self._pending_statuses / timing.STATUSES_PER_SECOND),
+            timing.STATUS_MAX_QUIET_PERIOD,
         )
 
     def end_pass(self, key: K) -> None:
@@ -144,7 +198,7 @@ class StatusPublisher(Generic[K]):
 
 
 def _message_due(pending: PendingStatuses, now: float, *, busy: bool) -> float | None:
-    """When a changed scheduler message is due; None: now."""
+    """When a changed message about what pods wait for is due; None: now."""
     if pending.message is None:
         pending.message = MessageBackoff()
     if now < (due := pending.message.due_at(now)):
@@ -177,7 +231,11 @@ def _without_timestamps(status_update: StatusUpdate) -> object:
     conditions = getattr(status_update.desired, "conditions", ())
     return (
         status_update.target,
-        tuple((each.type, each.status, each.reason, each.message) for each in conditions),
+        tuple(
+            (each.type, each.status, each.reason, each.message)
+            for each in conditions
+            if each.type != ConditionType.WAITING
+        ),
         getattr(status_update.desired, "ready_replicas", None),
         getattr(status_update.desired, "replicas", None),
         getattr(status_update.desired, "available_replicas", None),
@@ -208,21 +266,6 @@ def _is_regression(status_update: StatusUpdate) -> bool:
     return (known and is_true(after, breach) and not is_true(before, breach)) or (
         is_true(before, scheduled) and not is_true(after, scheduled)
     )
-
-
-def _only_message_changed(status_update: StatusUpdate) -> bool:
-    """Whether nothing but the scheduler's message in the status of a gang differs."""
-    return status_update.target.kind == PodGang.KIND.name and _without_scheduler_message(
-        status_update.current
-    ) == _without_scheduler_message(status_update.desired)
-
-
-def _without_scheduler_message(status: PodGangStatus) -> PodGangStatus:
-    conditions = (
-        replace(condition, message=condition.message.partition(SCHEDULER_MESSAGE_SEPARATOR)[0])
-        for condition in status.conditions
-    )
-    return replace(status, conditions=tuple(conditions))
 
 
 def _update_started_or_ended(status_update: StatusUpdate) -> bool:

@@ -51,6 +51,8 @@ from grove.plan.placement.demand import (
 from grove.plan.placement.needs import ClaimSources, PodNeeds, unprotected
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import target_of_kind
+from grove.reasons.codes import ReasonCode
+from grove.reasons.model import WaitReason
 from grove.schedulers.backend import PlacementRequest, SchedulerBackend
 from grove.topology.availability import has_all_levels
 from grove.topology.fallbacks import fallbacks_of, with_fallback
@@ -80,6 +82,8 @@ class GangPlacement(Struct, frozen=True):
     """Of an undecided gang: why the decision takes long, as far as it is known."""
     placed_by: int = 0
     """Of a gang of which pods may have nodes: by which constraint it was placed."""
+    reason: WaitReason | None = None
+    """Why it waits for nodes, with its code; None also if another plan says it."""
 
     @property
     def undecided(self) -> bool:
@@ -211,20 +215,22 @@ class PlacementPlanner:
             self.demands += [demand] if listed else []
             if not demand.constrained:
                 return GangPlacement()
-            return GangPlacement(applies=True, message=f"cannot place it: {problem}")
+            return _waits(ReasonCode.NODES_NOT_LISTED, f"cannot place it: {problem}")
         if not listed:
             self.needs_listed = False
-            return GangPlacement(applies=True, delay=_delay(placements.sources.delay or placements.delay))
+            return _delayed(placements.sources.delay or placements.delay)
         if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
-            return GangPlacement(applies=True, message=f"waits for {missing}, which does not exist")
+            return _waits(ReasonCode.CLAIM_MISSING, f"waits for {missing}, which does not exist")
         self.demands.append(demand)
         decision = placements.decisions.get(gang.name)
         if decision is None:
-            return GangPlacement(applies=True, delay=_delay(placements.delay))
+            return _delayed(placements.delay)
         if isinstance(decision, Waiting):
-            return GangPlacement(applies=True, message=decision.message, decision=decision)
-        message = IN_PART if decision.in_part else ""
-        return GangPlacement(applies=True, assignment=decision, message=message, decision=decision)
+            return GangPlacement(
+                applies=True, message=decision.message, decision=decision, reason=decision.reason
+            )
+        found = _waits(ReasonCode.RELEASED_IN_PART, IN_PART) if decision.in_part else GangPlacement(True)
+        return replace(found, assignment=decision, decision=decision)
 
     def _demand(
         self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend, needs: Mapping[str, PodNeeds]
@@ -323,8 +329,16 @@ class PlacementPlanner:
         return {level: pins[level] for level in shared if level in pins}
 
 
-def _delay(reason: str) -> str:
-    return f"cannot place it yet: {reason}" if reason else ""
+def _waits(code: ReasonCode, message: str) -> GangPlacement:
+    return GangPlacement(applies=True, message=message, reason=WaitReason(code, message))
+
+
+def _delayed(cause: str) -> GangPlacement:
+    """An undecided gang; `cause` says why that takes long, as far as it is known."""
+    if not cause:
+        return GangPlacement(applies=True)
+    delay = f"cannot place it yet: {cause}"
+    return GangPlacement(True, delay=delay, reason=WaitReason(ReasonCode.NODES_NOT_LISTED, delay))
 
 
 def held_by_user(gang: Gang, cliques: Mapping[str, CliqueState]) -> bool:

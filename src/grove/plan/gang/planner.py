@@ -47,6 +47,8 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import create, delete_pod, patch_pod_metadata
 from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.events import DeletesByIndex, pod_events
+from grove.reasons.codes import ReasonCode
+from grove.reasons.model import WaitReason
 from grove.schedulers.backend import with_pod_additions
 
 DeletesByClique = Mapping[str, DeletesByIndex]
@@ -75,6 +77,8 @@ class GangPlanner:
         self._scheduler = self.scheduler_objects.scheduler
         self._gates_hold_group = self.scheduler_objects.gates_hold_group
         self.placements = PlacementPlanner(snapshot, cliques, gangs, was_scheduled)
+        self._wait_reasons: dict[str, list[WaitReason]] = {}
+        """By gang, what placement and the order of gangs say."""
         self.awaits_decision = False
         """Whether a new gang is written once it is decided where it goes."""
         self._by_gang: dict[str, list[CliqueState]] = {}
@@ -100,6 +104,7 @@ class GangPlanner:
             return
         if reason := placement.message or placement.delay:
             self.scheduler_objects.pending_reasons[gang.name] = reason
+        self._wait_reasons[gang.name] = _wait_reasons(gang, placement)
         body = placement.annotated(body_of(placement.attempt))
         write = self._repair.plan_gang(gang, body)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))
@@ -120,6 +125,10 @@ class GangPlanner:
         )
         for clique_state in self._by_gang.get(gang.name, ()):
             self._writes.add_all(restore_identity_labels(clique_state.wanted, clique_state.members))
+
+    def reasons_of(self, gang: str) -> list[WaitReason]:
+        """Why the pods of a gang are not scheduled, as far as placement and its scheduler say it."""
+        return [*self._wait_reasons.get(gang, ()), *self.scheduler_objects.wait_reasons(gang)]
 
     def _blocked(self, clique: Clique) -> bool:
         """Whether some of its pods cannot be created."""
@@ -326,6 +335,14 @@ class GangPlanner:
                     for patch in remove_gates([member.pod], template, placement.node_labels_of_pod(slot)):
                         gate_removals[clique.name][member.index] = replace(patch, after=after)
         return list(self._larger_first(gang, placement, gate_removals))
+
+
+def _wait_reasons(gang: Gang, placement: GangPlacement) -> list[WaitReason]:
+    found = [placement.reason] if placement.reason is not None else []
+    if placement.waits_for_base:
+        message = f"waits until PodGang {gang.base_gang} is scheduled"
+        found.append(WaitReason(ReasonCode.BASE_GANG_NOT_SCHEDULED, message))
+    return found
 
 
 def _delete_pods(clique: CliqueState) -> DeletesByIndex:

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from textwrap import shorten
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.error_codes import ErrorCode
 from grove.api.event_reasons import EventReason, EventReporter
@@ -31,6 +29,9 @@ from grove.plan.model import PlannedEvent, UserError
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import child_reference, create, reference
 from grove.plan.writes.diff import merge_patch
+from grove.reasons.codes import ReasonCode
+from grove.reasons.model import WaitReason
+from grove.reasons.scheduler import scheduler_reason
 from grove.schedulers.backend import (
     Body,
     GangRequest,
@@ -69,6 +70,8 @@ class SchedulerObjects:
         """By gang, which constraints its object was stored without, and what to do."""
         kind = self._backend.gang_object_kind if self._backend is not None else None
         self.obsolete = ObsoleteObjects(kind, snapshot.pods)
+        self._scheduler_reasons: dict[str, WaitReason] = {}
+        """By gang, the scheduler's own reason."""
         self.pending_reasons: dict[str, str] = {}
         """By gang, why it waits for nodes, in one line: the scheduler's own message if there is one."""
         self.minimum_first = self._backend is not None and self._backend.minimum_first
@@ -159,10 +162,9 @@ class SchedulerObjects:
 
     def _read_status(self, backend: SchedulerBackend, gang: str, found: SchedulerObject) -> None:
         with suppress(Exception):  # the message is optional
-            if reason := shorten(
-                backend.waiting_reason(found), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ..."
-            ):
-                self.pending_reasons[gang] = f"{backend.name} says: {reason}"
+            if text := backend.waiting_reason(found):
+                reason = self._scheduler_reasons[gang] = scheduler_reason(text, backend.name)
+                self.pending_reasons[gang] = reason.message
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations of gangs for their scheduler; empty if the backend fails."""
@@ -193,6 +195,17 @@ class SchedulerObjects:
     def error(self, gang: str) -> str:
         """Why the scheduler object of the gang cannot be written; empty if it can."""
         return self._errors[gang].message if gang in self._errors else self._kind_problem
+
+    def wait_reasons(self, gang: str) -> Iterator[WaitReason]:
+        """Why the pods of a gang wait: its object cannot be written, or what the scheduler says."""
+        if self.unconfigured_message:
+            yield WaitReason(ReasonCode.SCHEDULER_NOT_CONFIGURED, self.unconfigured_message)
+        if gang in self._errors and gang in self._dropped:
+            yield WaitReason(ReasonCode.CONSTRAINTS_DROPPED, self._dropped[gang])
+        elif gang in self._errors:
+            yield WaitReason(ReasonCode.SCHEDULER_OBJECT_FAILED, self._errors[gang].message)
+        if gang in self._scheduler_reasons:
+            yield self._scheduler_reasons[gang]
 
     def awaits_object(self, gang: str) -> bool:
         """Whether the object of the gang does not exist yet, and is created by this plan."""

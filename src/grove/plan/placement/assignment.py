@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from grove.api.naming import annotations as keys
 from grove.api.naming.well_known import HOSTNAME
 from grove.plan.placement.needs import ClaimSources
+from grove.reasons.model import WaitReason
 
 Pins = Mapping[str, str]
 """A node selector: the label of a required level, and those of the levels above it."""
@@ -124,6 +125,8 @@ class Waiting(Struct, frozen=True):
     """Nodes that are held for the gang although they are full: its pods are nominated to them."""
     renewal: str = ""
     """As in an assignment."""
+    reason: WaitReason | None = None
+    """The same with its code and the evidence."""
 
 
 Decision = Assignment | Waiting

@@ -19,8 +19,8 @@ from grove import timing
 from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.demand import Demand, labelled_shape, pinned_shape, pod_name, walk
-from grove.plan.placement.message import waiting_message
 from grove.plan.placement.slack import PodsInFlight, has_slack
+from grove.reasons.placement import refusal_reason
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
@@ -106,7 +106,9 @@ def decide(
 
 def _refused(index: ClusterIndex, answer: Refusal) -> Decided:
     fits = not isinstance(answer, NoFit) or answer.fits_if_empty is not False
-    return Decided(Waiting(waiting_message(index, answer), isinstance(answer, GaveUp)), fits_if_empty=fits)
+    reason = refusal_reason(answer, index.levels)
+    waiting = Waiting(reason.message, isinstance(answer, GaveUp), reason=reason)
+    return Decided(waiting, fits_if_empty=fits)
 
 
 def _asked(

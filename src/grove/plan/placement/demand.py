@@ -200,7 +200,7 @@ def pod_shape(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
     shape = PodShape(
-        dict(Counter(pod_requests({"spec": _with_default_requests(spec)})) + Counter(dict(devices))),
+        dict(Counter(pod_requests({"spec": with_default_requests(spec)})) + Counter(dict(devices))),
         spec.get("nodeSelector") or {},
         both(
             None if affinity is None else tuple(map(_term, affinity.get("nodeSelectorTerms") or ())),
@@ -259,7 +259,7 @@ def _toleration(each: Body) -> Toleration:
     return Toleration(**fields)
 
 
-def _with_default_requests(spec: dict[str, Any]) -> dict[str, Any]:
+def with_default_requests(spec: dict[str, Any]) -> dict[str, Any]:
     """The spec with what the API server defaults: a limit without a request is the request as well."""
 
     def defaulted(owner: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,13 @@ the set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from grove.api.meta import Condition
+from grove.api.types.podclique import PodCliqueStatus
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podgang import PodGang
 from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
 from grove.plan.desired.expand import Clique, Gang, ReplicaLayout
@@ -22,10 +25,13 @@ from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.status.clique_and_group import ReplicaRestart, clique_status, group_status
 from grove.plan.status.lost_scheduling import lost_scheduling_events
+from grove.plan.status.waiting import ReplicaReasons, waiting_events, with_reason
 from grove.plan.termination.history import TerminationHistory, has_been_scheduled
 from grove.plan.writes.builders import status_update
+from grove.reasons.model import WaitReason
 
 Views = Mapping[str, CliqueHealth]
+S = TypeVar("S", PodCliqueStatus, PodCliqueScalingGroupStatus)
 
 
 def status_updates(
@@ -38,14 +44,15 @@ def status_updates(
     message: Mapping[str, str],
     placed: Mapping[str, Condition | None],
     enforced: Mapping[str, Condition],
+    reasons: ReplicaReasons,
     now: float,
 ) -> tuple[StatusUpdate, ...]:
     """Returns the status updates of a replica. `exhausted` says by gang why it is not restarted any more;
     `message` has the scheduler's message by gang that waits for nodes; `placed` are the gangs that the
     operator places, with the condition that says what is not held for them; `enforced` says by gang with
-    constraints whether they are enforced."""
+    constraints whether they are enforced; `reasons` say why pods wait."""
     placements = PlacementStatus(snapshot, placed, now)
-    updates = _StatusUpdates(snapshot, layout, views, rollout, history, now)
+    updates = _StatusUpdates(snapshot, layout, views, rollout, history, reasons, now)
     in_part = released_in_part(snapshot.placements)
 
     def of_gang(gang: Gang, found: PodGang) -> StatusUpdate:
@@ -60,9 +67,10 @@ def status_updates(
             gang.name in in_part,
             missing_labels(found, snapshot.unused_labels),
         )
-        condition = enforced.get(gang.name)
-        status = replace(status, conditions=with_enforcement(status, condition, now))
-        events = lost_enforcement(found, condition)
+        condition, reason = enforced.get(gang.name), reasons.of_gangs.get(gang.name)
+        conditions = with_reason(with_enforcement(status, condition, now), reason, now)
+        status = replace(status, conditions=conditions)
+        events = (*lost_enforcement(found, condition), *waiting_events(found, reason))
         return status_update(found, placements.added(found, status), found.metadata.generation, events)
 
     of_gangs = (of_gang(gang, found) for gang in layout.gangs if (found := snapshot.gangs.get(gang.name)))
@@ -79,8 +87,10 @@ class _StatusUpdates:
         views: Views,
         rollout: RolloutPlanner,
         history: TerminationHistory,
+        reasons: ReplicaReasons,
         now: float,
     ) -> None:
+        self._reasons = reasons
         self._snapshot, self._layout, self._views, self._now = snapshot, layout, views, now
         self._rollout, self._history = rollout, history
         self._set_name, self._hash = snapshot.workload.metadata.name, layout.generation_hash
@@ -99,6 +109,7 @@ class _StatusUpdates:
                     self._history.restart_state(clique),
                     self._now,
                 )
+                status = self._with_reason(status, self._reasons.of_cliques.get(clique.name))
                 step_of_group = self._rollout.group_steps.get(clique.group.name) if clique.group else None
                 events = lost_scheduling_events(
                     found,
@@ -124,8 +135,12 @@ class _StatusUpdates:
                     ReplicaRestart(self._history.restarted_at, scheduled < group.min_available),
                     self._now,
                 )
+                status = self._with_reason(status, self._reasons.of_groups.get(group.name))
                 events = lost_scheduling_events(found, status, not scheduled)
                 yield status_update(found, status, found.metadata.generation, events)
+
+    def _with_reason(self, status: S, reason: WaitReason | None) -> S:
+        return replace(status, conditions=with_reason(status.conditions, reason, self._now, brief=True))
 
     def _is_restart_pending(self, clique: Clique) -> bool:
         """Whether a clique was restarted and has not been scheduled since."""

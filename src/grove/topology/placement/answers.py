@@ -18,6 +18,7 @@ class Reason(StrEnum):
     TAINT = "Taint"
     SELECTOR = "Selector"
     INSUFFICIENT = "Insufficient"
+    NO_SUCH_RESOURCE = "NoSuchResource"
     RESERVED = "Reserved"
     TOO_LARGE = "TooLarge"
     FRAGMENTED = "Fragmented"
@@ -36,7 +37,8 @@ class Shortage(Struct, frozen=True):
     resource: str = ""
     """The resource, taint, label key or back-off that the reason is about."""
     have: int = 0
-    """Pods, or amount of the resource, that there is room for."""
+    """Pods, or amount of the resource, that there is room for; of nodes that pods may not use, the pods that
+    they would have room for."""
     need: int = 0
 
 
@@ -46,6 +48,15 @@ class DomainReport(Struct, frozen=True):
     domain: Domain
     unit: str
     shortages: tuple[Shortage, ...]
+    cause: Reason
+    """Of these, the one without which the unit would fit, or would come closest to it."""
+    nodes: int = 0
+    """How many nodes the domain has; 0 if they do not matter."""
+
+
+def one_shortage(domain: Domain, unit: str, shortage: Shortage) -> DomainReport:
+    """The report of a unit with a single reason."""
+    return DomainReport(domain, unit, (shortage,), shortage.reason)
 
 
 class Objective(Struct, frozen=True, order=True):

@@ -3,12 +3,14 @@ and resource."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from grove import timing
-from grove.topology.placement.answers import DomainReport, NoFit, Reason, Shortage
+from grove.topology.placement.answers import DomainReport, NoFit, Reason, Shortage, one_shortage
 from grove.topology.placement.candidates import all_gang_domains, excluded_by
+from grove.topology.placement.cause import ClassRoom, RejectedNodes, cause
 from grove.topology.placement.eligibility import contradiction, rejection
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import CLUSTER, Domain, Problem
@@ -23,12 +25,13 @@ def explain(
     open."""
     everything = all_gang_domains(index, gang, problem)
     if general := _general(gang):
-        return NoFit((DomainReport(problem.within, *general),), len(everything), None)
+        return NoFit((one_shortage(problem.within, *general),), len(everything), None)
     if not everything:
         shortage = Shortage(Reason.NO_DOMAIN, resource=_missing_label(index, gang))
-        return NoFit((DomainReport(problem.within, gang.name, (shortage,)),), 0, None)
+        return NoFit((one_shortage(problem.within, gang.name, shortage),), 0, None)
     if missing := _missing_resource(gang):
-        return NoFit((DomainReport(problem.within, *missing),), 1, None)
+        report = one_shortage(problem.within, *missing)
+        return NoFit((replace(report, cause=Reason.NO_SUCH_RESOURCE),), 1, None)
     domain_explainer = _Explainer(index, bounds)
     closest = sorted(candidates, key=lambda each: (-domain_explainer.tightness(gang, each), each))
     reports = [domain_explainer.report(gang, each) for each in closest[: timing.PLACEMENT_DOMAINS_EXPLAINED]]
@@ -38,31 +41,31 @@ def explain(
     return NoFit(tuple(reports), len(everything), None)
 
 
-def _general(gang: PlacementUnit) -> tuple[str, tuple[Shortage, ...]] | None:
+def _general(gang: PlacementUnit) -> tuple[str, Shortage] | None:
     """A reason that holds in every domain: a unit, and what is wrong with it."""
     for unit in gang.walk():
         if unit.unknown_level:
-            return unit.name, (Shortage(Reason.NO_DOMAIN, resource=unit.unknown_level),)
+            return unit.name, Shortage(Reason.NO_DOMAIN, resource=unit.unknown_level)
         for load in unit.loads:
             if key := contradiction(load.pod_class.shape):
-                return unit.name, (Shortage(Reason.CONTRADICTION, resource=key, need=load.count),)
+                return unit.name, Shortage(Reason.CONTRADICTION, resource=key, need=load.count)
     return None
 
 
-def _missing_resource(gang: PlacementUnit) -> tuple[str, tuple[Shortage, ...]] | None:
+def _missing_resource(gang: PlacementUnit) -> tuple[str, Shortage] | None:
     """A unit, and a resource of it that no node has."""
     for unit in gang.walk():
         for load in unit.loads:
             if missing := load.pod_class.missing:
                 need = load.count * load.pod_class.shape.requests.get(missing, 1)
-                return unit.name, (Shortage(Reason.INSUFFICIENT, resource=missing, need=need),)
+                return unit.name, Shortage(Reason.INSUFFICIENT, resource=missing, need=need)
     return None
 
 
 def _skipped(domain: Domain, gang: PlacementUnit, problem: Problem) -> DomainReport:
     if reason := excluded_by(domain, problem):
-        return DomainReport(domain, gang.name, (Shortage(Reason.EXCLUDED, resource=reason),))
-    return DomainReport(domain, gang.name, (Shortage(Reason.BOUND_ELSEWHERE, have=len(gang.bound)),))
+        return one_shortage(domain, gang.name, Shortage(Reason.EXCLUDED, resource=reason))
+    return one_shortage(domain, gang.name, Shortage(Reason.BOUND_ELSEWHERE, have=len(gang.bound)))
 
 
 def _level_key(index: ClusterIndex, unit: PlacementUnit) -> str:
@@ -86,19 +89,24 @@ class _Explainer:
         self.tightness = bounds.tightness
 
     def report(self, gang: PlacementUnit, domain: Domain) -> DomainReport:
+        nodes = len(self._index.members.get(domain, ()))
         unit = self._bounds.shortfall(gang, domain)
         if unit is None:
-            return DomainReport(domain, gang.name, (Shortage(Reason.FRAGMENTED, need=gang.pods),))
+            fragmented = Shortage(Reason.FRAGMENTED, need=gang.pods)
+            return replace(one_shortage(domain, gang.name, fragmented), nodes=nodes)
         if unit is not gang and not self._bounds.copies(unit, domain) and not unit.satisfied_by(domain):
             return self._report_inside(unit, domain)
-        shortages = (*self._classes(unit, domain), *self._sums(unit, domain))
+        by_class = list(self._classes(unit, domain))
+        found = [why for why, _ in by_class]
+        shortages = (*(each for _, short in by_class for each in short), *self._sums(unit, domain))
         if unit is not gang and (unit.required is not None or not shortages):
             copies = sum(part.kind == unit.kind for part in gang.walk())
             have, key = self._bounds.copies(unit, domain), _level_key(self._index, unit)
             shortages = (Shortage(Reason.FRAGMENTED, resource=key, have=have, need=copies),)
+            found = [Reason.FRAGMENTED]
         if not shortages:  # each class has room alone, and the resources suffice
             shortages = (Shortage(Reason.FRAGMENTED, need=unit.pods),)
-        return DomainReport(domain, unit.name, shortages)
+        return DomainReport(domain, unit.name, shortages, next(iter(found), shortages[0].reason), nodes)
 
     def _report_inside(self, unit: PlacementUnit, domain: Domain) -> DomainReport:
         """Why not even one unit fits into the domain of its own level that comes closest."""
@@ -109,41 +117,48 @@ class _Explainer:
         )
         if closest is None:
             shortage = Shortage(Reason.NO_DOMAIN, resource=_level_key(self._index, unit))
-            return DomainReport(domain, unit.name, (shortage,))
+            return one_shortage(domain, unit.name, shortage)
         return self.report(unit, closest)
 
-    def _classes(self, unit: PlacementUnit, domain: Domain) -> Iterator[Shortage]:
-        """Reasons of the pods of which too few fit."""
+    def _classes(self, unit: PlacementUnit, domain: Domain) -> Iterator[tuple[Reason, list[Shortage]]]:
+        """The cause and all reasons of the pods of which too few fit, by class."""
         for pod_class, count in unit.totals.items():
-            if self._bounds.room(pod_class, domain) >= count:
-                continue
-            if_empty = self._empty.room(pod_class, domain)
-            if if_empty < count:
-                yield Shortage(Reason.TOO_LARGE, have=if_empty, need=count)
-            yield from self._nodes(pod_class, count, domain)
+            if self._bounds.room(pod_class, domain) < count:
+                yield self._class(pod_class, count, domain)
 
-    def _nodes(self, pod_class: PodClass, count: int, domain: Domain) -> Iterator[Shortage]:
-        rejected: Counter[tuple[Reason, str]] = Counter()
-        short: Counter[int] = Counter()
-        have: Counter[int] = Counter()
-        reserved = 0
+    def _class(self, pod_class: PodClass, count: int, domain: Domain) -> tuple[Reason, list[Shortage]]:
+        rejected: dict[tuple[Reason, str], RejectedNodes] = {}
+        eligible = []
         for i in self._index.members.get(domain, ()):
             why = rejection(pod_class.shape, self._index.node(i))
-            if why is not None:
-                rejected[why] += 1
+            if why is None:
+                eligible.append(i)
                 continue
-            free = self._view.free[i]
-            for d, amount in pod_class.pairs:
-                short[d] += free[d] < amount
-                have[d] += max(0, free[d])
-            if pod_class.slots(free) < pod_class.slots(self._index.free_without_reservations(i)):
-                reserved += 1
-        for (reason, about), nodes in sorted(rejected.items()):
-            yield Shortage(reason, nodes, about)
+            nodes = rejected.setdefault(why, RejectedNodes())
+            nodes.nodes += 1
+            nodes.room += min(count, pod_class.slots(self._view.free[i]))
+            nodes.if_empty += min(count, pod_class.slots(self._index.empty.free[i]))
+        without = sum(pod_class.slots(self._index.free_without_reservations(i)) for i in eligible)
+        room, if_empty = self._bounds.room(pod_class, domain), self._empty.room(pod_class, domain)
+        found = ClassRoom(count, room, if_empty, without, rejected, len(eligible))
+        shortages = [Shortage(Reason.TOO_LARGE, have=if_empty, need=count)] if if_empty < count else []
+        shortages += (
+            Shortage(reason, nodes.nodes, about, nodes.room, count)
+            for (reason, about), nodes in sorted(rejected.items(), key=lambda each: each[0])
+        )
+        return cause(found), [*shortages, *self._amounts(pod_class, count, eligible)]
+
+    def _amounts(self, pod_class: PodClass, count: int, eligible: list[int]) -> Iterator[Shortage]:
+        """Resources that nodes have too little of, and nodes where others have reserved room."""
+        free = [self._view.free[i] for i in eligible]
         for d, amount in pod_class.pairs:
-            if short[d]:
-                need = amount * count
-                yield Shortage(Reason.INSUFFICIENT, short[d], self._names[d], have[d], need)
+            if short := sum(each[d] < amount for each in free):
+                have = sum(max(0, each[d]) for each in free)
+                yield Shortage(Reason.INSUFFICIENT, short, self._names[d], have, amount * count)
+        reserved = sum(
+            pod_class.slots(now) < pod_class.slots(self._index.free_without_reservations(i))
+            for i, now in zip(eligible, free, strict=True)
+        )
         if reserved:
             yield Shortage(Reason.RESERVED, reserved)
 

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from grove import timing
 from grove.topology.placement.answers import (
     Answer,
-    DomainReport,
     GaveUp,
     NoFit,
     Objective,
     Placed,
     Reason,
     Shortage,
+    one_shortage,
 )
 from grove.topology.placement.candidates import gang_domains
 from grove.topology.placement.explain import explain
@@ -92,7 +92,7 @@ def _solve_partitions(
     refused = [each for each in answers if isinstance(each, NoFit)]
     if not refused:
         shortage = Shortage(Reason.NO_DOMAIN, resource=partition.key)
-        return NoFit((DomainReport(problem.within, problem.gang.name, (shortage,)),), 0, None)
+        return NoFit((one_shortage(problem.within, problem.gang.name, shortage),), 0, None)
     reports = tuple(report for each in refused for report in each.reports)
     return NoFit(reports[: timing.PLACEMENT_DOMAINS_EXPLAINED], len(values), None)
 

@@ -42,6 +42,16 @@ class _Count(Struct, frozen=True):
     at: float
 
 
+def accelerator_check(fabrics: Providers) -> Callable[[str], bool]:
+    """Whether a resource is an accelerator: a GPU, or what one of the vendors joins by its links."""
+
+    @cache
+    def is_accelerator(resource: str) -> bool:
+        return resource == NVIDIA_GPU or any(each.amount({resource: 1}) > 0 for each in fabrics)
+
+    return is_accelerator
+
+
 class FreeSlotsObserver:
     """Counts free accelerators by the levels of each topology. `reserved`: what is reserved on nodes for pods
     that are not bound yet."""
@@ -58,12 +68,7 @@ class FreeSlotsObserver:
         self._version = 0  # of the cluster: grows with each change of a node or pod
         self._announced = False
         self._listeners: list[Callable[[], None]] = []
-
-        @cache
-        def is_accelerator(resource: str) -> bool:
-            return resource == NVIDIA_GPU or any(each.amount({resource: 1}) > 0 for each in fabrics)
-
-        self._is_accelerator = is_accelerator
+        self._is_accelerator = accelerator_check(fabrics)
         classes = Nvidia.accelerator_classes.union(*(each.accelerator_classes for each in fabrics))
         self._devices = frozenset(map(resource_of, classes))
         view.subscribe(self._on_change)

@@ -91,8 +91,10 @@ def _kind(capacity: ClusterCapacity, demand: Demand, requests: Mapping[str, Amou
 
 def _held(state: GangState, hold: Hold) -> GangState:
     assert isinstance(state.decision, Waiting)
-    message = f"{_message(hold)}; {state.decision.message}"
-    return replace(state, decision=replace(state.decision, message=message, nodes=hold.nodes))
+    waiting = state.decision
+    message, reason = f"{_message(hold)}; {waiting.message}", waiting.reason
+    reason = replace(reason, message=message) if reason is not None else None
+    return replace(state, decision=replace(waiting, message=message, nodes=hold.nodes, reason=reason))
 
 
 def _message(hold: Hold) -> str:

@@ -1,0 +1,1 @@
+"""Commands that show a cluster and explain it: `grove topology`, `grove explain`."""

@@ -1,0 +1,213 @@
+"""`grove plan`: what would happen if an object were applied, and whether it would fit."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+from msgspec import Struct
+
+from grove.api.configuration import loading
+from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import LeaderElection
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cli.commands import common
+from grove.cli.commands.operator import read as read_configuration
+from grove.cli.console import open_console
+from grove.cli.views.plan_view import plan_rows
+from grove.cli.views.text_layout import lines
+from grove.cluster_state.described import described_state
+from grove.cluster_state.kinds import kinds_of
+from grove.cluster_state.model import ClusterState
+from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
+from grove.cluster_state.reading import read_state
+from grove.cluster_state.snapshot_file import read_file
+from grove.dry_run.admission import admit_by_server
+from grove.dry_run.documents import Document, InputError, read_documents
+from grove.dry_run.model import PlanReport
+from grove.dry_run.planning import Planner, ServerAdmission
+from grove.dry_run.topologies import unknown_topologies
+from grove.kube.auth import config
+from grove.kube.client.client import Client
+from grove.operator.caches.registry import resource_of
+
+Format = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o", help="Output format.")]
+
+
+class _Request(Struct, frozen=True):
+    """The command line."""
+
+    name: str | None
+    file: str | None
+    replicas: int | None
+    largest: bool
+    snapshot: Path | None
+    shape: str | None
+    gpus: int | None
+    namespace: str | None
+    kubeconfig: Path | None
+    context: str | None
+
+
+def plan(
+    name: str | None = None,
+    *,
+    file: Annotated[
+        str | None, Parameter(alias="-f", help="File of the objects, YAML or JSON; - for stdin.")
+    ] = None,
+    replicas: Annotated[int | None, Parameter(help="Plan the named set with this many replicas.")] = None,
+    max_: Annotated[
+        bool, Parameter(name="--max", negative=(), help="Also say how many replicas fit now.")
+    ] = False,
+    snapshot: Annotated[
+        Path | None, Parameter(help="Plan on a snapshot of a cluster, written by grove snapshot.")
+    ] = None,
+    shape: Annotated[
+        str | None, Parameter(help="Plan on empty nodes: zones x blocks x racks x hosts, such as 2x2x4x8.")
+    ] = None,
+    gpus: Annotated[int | None, Parameter(help="GPUs of each node of the shape; default: 8.")] = None,
+    config_: Annotated[
+        Path | None, Parameter(name="--config", help="Configuration of the operator; default: all enabled.")
+    ] = None,
+    namespace: common.NamespaceOption = None,
+    output: Format = "text",
+    kubeconfig: common.KubeconfigOption = None,
+    context: common.ContextOption = None,
+) -> int:
+    """Show what would happen if objects were applied, and whether they fit. Nothing is written.
+
+    Exit codes: 0 everything fits; 1 wrong input, or admission rejects it; 2 something does not fit; 3 it
+    cannot be known, because a right is missing or the search was stopped at its limit.
+
+    Parameters
+    ----------
+    name
+        Name of a PodCliqueSet of the cluster, instead of a file.
+    """
+    request = _Request(name, file, replicas, max_, snapshot, shape, gpus, namespace, kubeconfig, context)
+    _check(request)
+    report = asyncio.run(_report(request, _setup(config_)))
+    _show(report, output)
+    return int(report.exit_code)
+
+
+def _check(request: _Request) -> None:
+    if request.name is not None and request.file is not None:
+        raise InputError(f"{request.name} and -f {request.file} exclude each other: give a name or a file")
+    if request.name is None and request.file is None:
+        raise InputError("nothing to plan: give the name of a PodCliqueSet, or -f FILE")
+    if request.snapshot is not None and request.shape is not None:
+        raise InputError("--snapshot and --shape exclude each other: use one of them")
+    if request.shape is not None and request.name is not None:
+        raise InputError(f"{request.name}: nothing exists on a described shape: give a file with -f")
+    if request.gpus is not None and request.shape is None:
+        raise InputError("--gpus is for the nodes of a shape: add --shape, such as --shape 2x2x4x8")
+    if request.gpus is not None and request.gpus < 0:
+        raise InputError(f"--gpus {request.gpus}: must not be negative")
+    if request.replicas is not None and request.name is None:
+        raise InputError("--replicas is for a PodCliqueSet of the cluster: give its name instead of -f")
+    if request.replicas is not None and request.replicas < 0:
+        raise InputError(f"--replicas {request.replicas}: must not be negative")
+
+
+def _setup(path: Path | None) -> OperatorSetup:
+    if path is None:
+        return operator_setup()
+    try:
+        configuration, problems = loading.check(read_configuration(path))
+        setup = operator_setup(configuration) if not problems else None
+    except ConfigurationError as error:
+        setup, problems = None, error.problems
+    if setup is None:
+        raise InputError(f"{path}: {'; '.join(problems)}")
+    return setup
+
+
+async def _report(request: _Request, setup: OperatorSetup) -> PlanReport:
+    text = _read(request.file) if request.file is not None else ""
+    async with _cluster(request, setup, text) as (state, namespace, ask_server):
+        now = state.taken_at or time.time()
+        documents = (
+            read_documents(text, request.file, namespace)
+            if request.file is not None
+            else [_named(state, request, namespace)]
+        )
+        planner = Planner(state, setup, now, ask_server)
+        return await planner.plan(documents, largest=request.largest)
+
+
+@asynccontextmanager
+async def _cluster(
+    request: _Request, setup: OperatorSetup, text: str
+) -> AsyncIterator[tuple[ClusterState, str, ServerAdmission | None]]:
+    """The state to plan on, the default namespace, and the server that admission asks, if there is one."""
+    kinds = kinds_of(new_caches(setup), LeaderElection().resource_name)
+    namespace = request.namespace or "default"
+    if request.snapshot is not None:
+        yield read_file(request.snapshot), namespace, None
+        return
+    if request.shape is not None:
+        documents = read_documents(text, request.file or "", namespace)
+        gpus = 8 if request.gpus is None else request.gpus
+        topologies = unknown_topologies(documents)
+        yield described_state(request.shape, gpus, kinds, topologies), namespace, None
+        return
+    connection = config.load(request.kubeconfig, request.context)
+    namespace = request.namespace or connection.namespace
+    async with Client(connection) as client:
+        state = await read_state(client, kinds, namespace, source=connection.server)
+        yield state, namespace, partial(admit_by_server, client)
+
+
+def _read(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode()
+    except OSError as problem:
+        raise InputError(f"{file}: cannot be read ({problem.strerror}): check the path") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: not text: write objects as YAML or JSON") from None
+
+
+def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
+    """The set of the cluster that is named, with the requested replicas."""
+    found = [
+        (each["metadata"].get("namespace", ""), each["metadata"]["name"], each)
+        for each in state.objects(resource_of(PodCliqueSet.KIND), dict)
+    ]
+    body = next((each for place, name, each in found if (place, name) == (namespace, request.name)), None)
+    if body is None:
+        names = [name for place, name, _ in found if place == namespace]
+        close = difflib.get_close_matches(request.name or "", names, 1)
+        hint = f"did you mean {close[0]}?" if close else "grove get -A lists all there are"
+        raise InputError(f"no PodCliqueSet {request.name} in namespace {namespace}: {hint}")
+    if request.replicas is not None:
+        body = {**body, "spec": {**body["spec"], "replicas": request.replicas}}
+    kept = ("name", "namespace", "labels", "annotations")
+    metadata = {key: value for key, value in body["metadata"].items() if key in kept}
+    return Document(PodCliqueSet.KIND, {"metadata": metadata, "spec": body["spec"], **_TYPE})
+
+
+_TYPE = {"apiVersion": PodCliqueSet.KIND.api_version, "kind": PodCliqueSet.KIND.name}
+
+
+def _show(report: PlanReport, output: str) -> None:
+    if output == "json":
+        encoded = msgspec.json.format(msgspec.json.encode(report), indent=2)
+        sys.stdout.write(encoded.decode() + "\n")
+        return
+    if output == "yaml":
+        sys.stdout.write(msgspec.yaml.encode(report).decode())
+        return
+    console = open_console()
+    for row in plan_rows(report):
+        common.show(lines(row, common.output_width(console)), console)

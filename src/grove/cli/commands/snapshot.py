@@ -1,0 +1,48 @@
+"""`grove snapshot`: writes the state of the cluster to stdout, for `grove plan --snapshot`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from grove.api.configuration.types import LeaderElection
+from grove.cli.commands import common
+from grove.cluster_state.kinds import kinds_of
+from grove.cluster_state.model import ClusterState
+from grove.cluster_state.operator_setup import new_caches, operator_setup
+from grove.cluster_state.reading import read_state
+from grove.cluster_state.snapshot_file import encode
+from grove.kube.auth import config
+from grove.kube.auth.config import Config
+from grove.kube.client.client import Client
+
+
+def snapshot(
+    *,
+    namespace: Annotated[
+        str | None, Parameter(alias="-n", help="Read the objects of this namespace only; default: of all.")
+    ] = None,
+    kubeconfig: common.KubeconfigOption = None,
+    context: common.ContextOption = None,
+) -> int:
+    """Write the state of the cluster as JSON: nodes, pods, workloads, topologies, devices and volumes.
+
+    It contains no Secrets and no values of environment variables. `grove plan --snapshot FILE` reads it.
+    """
+    connection = config.load(kubeconfig, context)
+    state = asyncio.run(read(connection, namespace or ""))
+    sys.stdout.buffer.write(encode(state))
+    sys.stdout.buffer.flush()
+    for unread in state.unread:
+        sys.stderr.write(f"grove: not in the snapshot: {unread}\n")
+    return 0
+
+
+async def read(connection: Config, only: str = "") -> ClusterState:
+    """The state of the cluster of a connection."""
+    kinds = kinds_of(new_caches(operator_setup()), LeaderElection().resource_name)
+    async with Client(connection) as client:
+        return await read_state(client, kinds, connection.namespace, only=only, source=connection.server)

@@ -1,0 +1,131 @@
+"""The nodes, pods and topologies of a cluster, read once or kept up to date by watches, as topology trees."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from grove.api.configuration.types import LeaderElection
+from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
+from grove.cli.views.topology.domain_view import TopologyTree, topology_tree
+from grove.cli.views.topology.node_load import node_loads
+from grove.cluster_state.cache_loading import list_nodes, load_caches
+from grove.cluster_state.kinds import TOPOLOGIES, TOPOLOGY_BINDINGS, ReadKind, kinds_of
+from grove.cluster_state.model import ClusterState
+from grove.cluster_state.operator_setup import new_caches, operator_setup
+from grove.kube.cache.cache import Cache
+from grove.kube.cache.crd_watch import CrdWatch
+from grove.kube.cache.reflector import Reflector
+from grove.kube.client.client import Client
+from grove.kube.client.resource import DEVICE_CLASSES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from grove.kube.errors import ConfigError
+from grove.operator.observers.cluster.cluster_view import ClusterView
+from grove.operator.observers.cluster.free_slots import accelerator_check
+from grove.schedulers.backend import AnyTopology
+
+_READ = frozenset(
+    {NODES, PODS, TOPOLOGIES, TOPOLOGY_BINDINGS, DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIMS}
+)
+
+
+class ClusterUse:
+    """What the operator's placement knows about a cluster."""
+
+    def __init__(self) -> None:
+        setup = operator_setup()
+        self._caches = new_caches(setup)
+        nodes, pods, devices = self._caches.nodes, self._caches.cluster_pods, self._caches.devices
+        assert pods is not None
+        assert devices is not None
+        self._nodes, self._pods, self._devices = nodes, pods, devices
+        self._view = ClusterView(nodes, pods, devices)
+        self._is_accelerator = accelerator_check(setup.fabrics)
+        self._topologies: tuple[Cache[Any], ...] = (self._caches.topologies, self._caches.topology_bindings)
+
+    @property
+    def kinds(self) -> tuple[ReadKind, ...]:
+        """What is read of a cluster."""
+        found = kinds_of(self._caches, LeaderElection().resource_name)
+        return tuple(kind for kind in found if kind.resource in _READ)
+
+    def load(self, state: ClusterState) -> None:
+        """Use a state that was read. Raises ConfigError if its nodes are not known."""
+        nodes = state.kind(NODES)
+        if not nodes.listed:
+            problem = nodes.problem or "the snapshot has no nodes"
+            raise ConfigError(f"{problem}: nodes are needed: ask for the right, or use --snapshot FILE")
+        load_caches(state, self._caches)
+        self._require_labels()
+        list_nodes(state, self._caches)
+
+    @asynccontextmanager
+    async def watched(self, client: Client, changed: Callable[[], None]) -> AsyncIterator[None]:
+        """Watch the cluster until the block is left, and call `changed` after each change."""
+        crd_watch = CrdWatch()
+
+        def on_topology(_old: object, _new: object) -> None:
+            self._require_labels()
+            changed()
+
+        for cache in self._topologies:
+            cache.subscribe(on_topology)
+        self._require_labels()
+        self._devices.require()
+        self._view.subscribe(changed)
+        runs = [
+            crd_watch.run(client),
+            self._nodes.run(client),
+            self._pods.run(client),
+            self._devices.run(client, crd_watch),
+            *(Reflector(client, each, crd_watch=crd_watch, optional=True).run() for each in self._topologies),
+        ]
+        tasks = [asyncio.create_task(run) for run in runs]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all nodes, pods and topologies are listed."""
+        return self._view.synced and all(cache.synced_or_absent.is_set() for cache in self._topologies)
+
+    def _require_labels(self) -> None:
+        keys = {level.key for each in self._all_topologies().values() for level in each.spec.levels}
+        self._view.require({NVIDIA_GPU_CLIQUE, *keys})
+
+    def _all_topologies(self) -> dict[str, AnyTopology]:
+        """By name; a ClusterTopology goes before a ClusterTopologyBinding of the same name."""
+        found: dict[str, AnyTopology] = {}
+        for cache in reversed(self._topologies):
+            found |= {each.metadata.name: each for each in cache}
+        return dict(sorted(found.items()))
+
+    def trees(self, name: str | None) -> tuple[TopologyTree, ...]:
+        """The tree of a topology; without a name those of all, or a tree without levels if there is none.
+        Raises ConfigError for an unknown name."""
+        known = self._all_topologies()
+        if name is not None and name not in known:
+            raise ConfigError(_unknown(name, list(known)))
+        nodes = node_loads(
+            self._view, self._pods, (each.metadata.name for each in self._nodes), self._is_accelerator
+        )
+        chosen = [known[name]] if name is not None else list(known.values())
+        if not chosen:
+            return (topology_tree("", (), nodes),)
+        return tuple(
+            topology_tree(each.metadata.name, [(lv.domain, lv.key) for lv in each.spec.levels], nodes)
+            for each in chosen
+        )
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    there = f"topologies: {', '.join(known)}" if known else "this cluster has none"
+    return f"--topology {name}: no ClusterTopology of this name: {hint}{there}"

@@ -1,0 +1,71 @@
+"""Fills the operator's caches from the state of a cluster, so that the operator's own code reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api.types.cluster.scheduling_pod import SchedulingPod, SchedulingStatus
+from grove.api.types.kubernetes_objects import Node
+from grove.api.types.pod import PodPhase
+from grove.cluster_state.kinds import listed_caches
+from grove.cluster_state.model import ClusterState, KindState
+from grove.kube.cache.cache import Cache
+from grove.kube.client import label_selector
+from grove.kube.client.resource import NODES, PODS
+from grove.operator.caches.registry import Caches
+
+_ENDED = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
+_BY_DRIVER = "spec.driver="
+
+
+class _PhasedStatus(SchedulingStatus, frozen=True):
+    phase: str = ""
+
+
+class _PhasedPod(SchedulingPod, frozen=True):
+    status: _PhasedStatus = _PhasedStatus()
+
+
+def load_caches(state: ClusterState, caches: Caches) -> None:
+    """Fill empty caches. A kind that is not served is absent, one that could not be read has the reason as
+    its list error. Nodes are listed again when more of their labels are required (`list_nodes`)."""
+    if caches.devices is not None:
+        caches.devices.require()
+        _load(state, caches.devices.classes)  # first: slices keep the attributes that classes compare
+    for cache in listed_caches(caches):
+        _load(state, cache)
+    if caches.cluster_pods is not None and state.kind(PODS).listed:
+        pods = caches.cluster_pods
+        pods.replace(map(pods.compact, _running(state)), "")
+    list_nodes(state, caches)
+
+
+def list_nodes(state: ClusterState, caches: Caches) -> None:
+    """List the nodes with the labels that are required by now, if they could be read."""
+    if state.kind(NODES).listed:
+        caches.nodes.use_list(state.objects(NODES, Node))
+
+
+def _running(state: ClusterState) -> Iterator[SchedulingPod]:
+    """The pods that use a node, or may: those that have ended use nothing."""
+    return (each for each in state.objects(PODS, _PhasedPod) if each.status.phase not in _ENDED)
+
+
+def _load(state: ClusterState, cache: Cache[Any]) -> None:
+    found = state.kind(cache.resource)
+    if not found.served:
+        cache.clear()
+    elif found.problem:
+        cache.mark_unlistable(found.problem)
+    else:
+        cache.replace(_objects(state, cache, found), "")
+
+
+def _objects(state: ClusterState, cache: Cache[Any], found: KindState) -> Iterator[Any]:
+    matches, driver = label_selector.parse(cache.labels), ""
+    if cache.fields.startswith(_BY_DRIVER):
+        driver = cache.fields.removeprefix(_BY_DRIVER)
+    for each in state.objects(found.resource, cache.as_type):
+        if matches(each.metadata.labels) and (not driver or each.spec.driver == driver):
+            yield each

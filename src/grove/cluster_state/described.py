@@ -1,0 +1,54 @@
+"""The state of a cluster that does not exist: empty nodes in a shape such as `2x2x4x8`, and a topology of
+their labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from grove.api.types.clustertopology import ClusterTopology
+from grove.cluster_state.kinds import TOPOLOGIES, ReadKind
+from grove.cluster_state.model import ClusterState, KindState
+from grove.kube.client.resource import NODES
+from grove.local.cluster.cluster_shape import BLOCK, HOST, RACK, ZONE, node_manifests, parse_shape
+
+LEVELS = {"zone": ZONE, "block": BLOCK, "rack": RACK, "host": HOST}
+
+
+def described_state(
+    shape: str, gpus: int, kinds: Iterable[ReadKind], topologies: Iterable[str] = ()
+) -> ClusterState:
+    """A cluster of ready, empty nodes, with a topology of these names each. Every kind that is asked for is
+    served. Raises LocalError if the shape is none."""
+    parsed = parse_shape(shape)
+    nodes = (_ready(each) for each in node_manifests(parsed, parsed.size, gpus))
+    found = {kind.resource: KindState(kind.resource) for kind in kinds}
+    found[NODES] = KindState(NODES, tuple(map(_encoded, nodes)))
+    found[TOPOLOGIES] = KindState(TOPOLOGIES, tuple(_encoded(_topology(name)) for name in topologies))
+    source = f"the shape {parsed} with {gpus} GPUs a node"
+    return ClusterState(found, time.time(), source=source)
+
+
+def _ready(node: dict[str, Any]) -> Mapping[str, Any]:
+    status = {**node["status"], "conditions": [{"type": "Ready", "status": "True"}]}
+    return {**node, "status": status}
+
+
+def _topology(name: str) -> Mapping[str, Any]:
+    levels = [{"domain": domain, "key": key} for domain, key in LEVELS.items()]
+    kind = ClusterTopology.KIND
+    metadata = {"name": name, "uid": f"described-{name}"}
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": metadata,
+        "spec": {"levels": levels},
+    }
+
+
+def _encoded(body: Mapping[str, Any]) -> Raw:
+    return Raw(msgspec.json.encode(body))

@@ -1,0 +1,77 @@
+"""The state of a cluster at one moment: the objects of each kind as JSON, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from msgspec import Raw, Struct
+
+from grove.kube.client import decoding
+from grove.kube.client.resource import Resource
+
+T = TypeVar("T")
+
+
+class KindState(Struct, frozen=True):
+    """The objects of one kind."""
+
+    resource: Resource
+    items: tuple[Raw, ...] = ()
+    served: bool = True
+    """Whether the cluster serves the kind; without that there are no objects of it."""
+    problem: str = ""
+    """Why the objects could not be read, such as a missing RBAC permission; empty if they were."""
+    namespace: str = ""
+    """The only namespace whose objects were read; empty: those of all namespaces."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether the objects were read, at least those of one namespace."""
+        return self.served and not self.problem
+
+
+class UnreadKind(Struct, frozen=True):
+    """A kind of which not everything could be read."""
+
+    resource: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}: {self.problem}"
+
+
+class ClusterState(Struct, frozen=True):
+    """All objects that planning and explaining read."""
+
+    kinds: Mapping[Resource, KindState]
+    taken_at: float = 0.0
+    """In seconds since 1970."""
+    server_version: str = ""
+    """Such as `v1.37.1`; empty if it is not known."""
+    source: str = ""
+    """Where the state was read from, for people: the URL of a server, the path of a file, a shape."""
+
+    def kind(self, resource: Resource) -> KindState:
+        """The objects of a kind; one that was never asked for counts as not served."""
+        return self.kinds.get(resource) or KindState(resource, served=False)
+
+    def objects(self, resource: Resource, as_type: type[T]) -> Iterator[T]:
+        """The objects of a kind. Objects that do not fit the type are skipped, as informer caches do."""
+        for item in self.kind(resource).items:
+            try:
+                found: T = decoding.decode_text(bytes(item), as_type)
+            except Exception:  # whatever a decoder raises, its cause is the text  # noqa: S112
+                continue
+            yield found
+
+    @property
+    def unread(self) -> tuple[UnreadKind, ...]:
+        """What could not be read, with the reason."""
+        return tuple(
+            UnreadKind(
+                each.resource.label, each.problem or f"only those of namespace {each.namespace} are known"
+            )
+            for each in sorted(self.kinds.values(), key=lambda each: each.resource.label)
+            if each.problem or each.namespace
+        )

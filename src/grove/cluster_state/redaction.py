@@ -1,0 +1,99 @@
+"""What a snapshot file does not contain: environment variables' values, annotations of other tools, field
+managers, and the contents of ConfigMaps and Secrets, which are never read.
+
+The revision of a pod template is a hash of all of it. So where a value is removed from a template, the hashes
+that objects of its set carry are replaced by the hash of the template without the value: a plan from the
+snapshot then sees which pods are up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.plan.desired.template_hash import generation_hash, template_hash
+
+REMOVED = "(removed)"
+_ENVIRONMENT = frozenset({"env", "envs"})
+_KEPT_ANNOTATIONS = (
+    "grove.io/",
+    "nvidia.com/",
+    "resource.kubernetes.io/",
+    "storageclass.kubernetes.io/is-default-class",
+)
+
+Body = dict[str, Any]
+
+
+def redacted(body: Body) -> Body:
+    """An object without what a snapshot does not contain."""
+    metadata: Body = {key: each for key, each in body.get("metadata", {}).items() if key != "managedFields"}
+    if annotations := metadata.pop("annotations", None):
+        kept = {key: each for key, each in annotations.items() if _is_kept(key)}
+        metadata |= {"annotations": kept} if kept else {}
+    rest = {key: without_values(each) for key, each in body.items() if key not in ("metadata", "data")}
+    return {**rest, "metadata": metadata}
+
+
+def without_values(found: Any) -> Any:
+    """JSON without the values of environment variables."""
+    if isinstance(found, list):
+        return [without_values(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        key: [_variable(each) for each in value]
+        if key in _ENVIRONMENT and isinstance(value, list)
+        else without_values(value)
+        for key, value in found.items()
+    }
+
+
+def _variable(found: Any) -> Any:
+    if isinstance(found, dict) and "value" in found:
+        return {**found, "value": REMOVED}
+    return found
+
+
+def _is_kept(annotation: str) -> bool:
+    domain = annotation.partition("/")[0] + "/"
+    return any(annotation == each or domain.endswith(each) for each in _KEPT_ANNOTATIONS)
+
+
+def changed_hashes(sets: Iterable[Raw]) -> dict[str, str]:
+    """By hash of a template of a set, the hash of the template without what a snapshot does not contain."""
+    found: dict[str, str] = {}
+    for item in sets:
+        before = _read(bytes(item))
+        after = _read(msgspec.json.encode(redacted(msgspec.json.decode(item))))
+        if before is not None and after is not None:
+            found |= dict(zip(_hashes(before), _hashes(after), strict=True))
+    return {before: after for before, after in found.items() if before != after}
+
+
+def with_hashes(found: Any, hashes: Mapping[str, str]) -> Any:
+    """JSON with other hashes of templates. They are digests of 64 bits: no other text is equal to one."""
+    if isinstance(found, str):
+        return hashes.get(found, found)
+    if isinstance(found, list):
+        return [with_hashes(each, hashes) for each in found]
+    if isinstance(found, dict):
+        return {key: with_hashes(value, hashes) for key, value in found.items()}
+    return found
+
+
+def _read(text: bytes) -> PodCliqueSet | None:
+    try:
+        return msgspec.json.decode(text, type=PodCliqueSet)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _hashes(workload: PodCliqueSet) -> list[str]:
+    template = workload.spec.template
+    of_cliques = [template_hash(each, template.priority_class_name) for each in template.cliques]
+    return [*of_cliques, generation_hash(workload)]

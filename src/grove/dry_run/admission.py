@@ -1,0 +1,134 @@
+"""The verdict of admission on an object: by the API server in a dry run, or by our own rules, which are those
+of the webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.operator_setup import OperatorSetup
+from grove.dry_run.documents import Document
+from grove.dry_run.model import AdmissionVerdict
+from grove.dynamo.admission import graph_validation
+from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.context import GraphContext
+from grove.dynamo.decode import decoder
+from grove.kube.client.client import Client
+from grove.kube.errors import ApiError, BadRequest, Forbidden, Invalid
+from grove.operator.caches.registry import Caches, resource_of
+from grove.rules import cluster_topology
+from grove.rules.fabric import domains
+from grove.rules.model import AdmissionResult, Facts
+from grove.rules.podcliqueset import validation
+from grove.rules.podcliqueset.defaults import default_set
+from grove.schedulers.backend import ClusterLookup
+
+Body = dict[str, Any]
+OWN_RULES = "the rules of this grove"
+SERVER = "the API server (dry run)"
+_WEBHOOK = "admission webhook"
+
+
+class Admitted(Struct, frozen=True):
+    """An object as it would be stored, and the verdict."""
+
+    body: Body
+    verdict: AdmissionVerdict
+
+
+async def admit_by_server(client: Client, document: Document, stored: Body | None) -> Admitted | None:
+    """The verdict of the API server, with everything that it asks; None if it cannot give one, such as for a
+    missing right."""
+    resource, name, namespace = resource_of(document.kind), document.name, document.namespace or None
+    try:
+        if stored is None:
+            body = await client.create(
+                resource, document.body, namespace=namespace, as_type=dict, dry_run=True
+            )
+        else:
+            body = await client.replace(
+                resource,
+                name,
+                updated(stored, document.body),
+                namespace=namespace,
+                as_type=dict,
+                dry_run=True,
+            )
+    except (Invalid, BadRequest) as error:
+        return Admitted(document.body, AdmissionVerdict(False, SERVER, _message(error)))
+    except Forbidden as error:
+        if _WEBHOOK not in error.status.message:
+            return None
+        return Admitted(document.body, AdmissionVerdict(False, SERVER, _message(error)))
+    except ApiError:
+        return None
+    return Admitted(body, AdmissionVerdict(True, SERVER))
+
+
+def _message(error: ApiError) -> str:
+    return " ".join(error.status.message.split())
+
+
+def updated(stored: Body, body: Body) -> Body:
+    """A stored object with what a user has changed."""
+    changed = {key: value for key, value in body["metadata"].items() if key in ("labels", "annotations")}
+    return {
+        **stored,
+        **body,
+        "metadata": {**stored["metadata"], **changed},
+        "status": stored.get("status", {}),
+    }
+
+
+def admit_by_rules(document: Document, stored: Body | None, setup: OperatorSetup, caches: Caches) -> Admitted:
+    """The verdict of our own rules, as the webhooks have them; objects get the same defaults."""
+    facts = Facts.of(setup.configuration, _topologies(caches), in_use=setup.backends, fabrics=setup.fabrics)
+    new = updated(stored, document.body) if stored is not None else document.body
+    if document.kind == PodCliqueSet.KIND:
+        body, verdict = _set(new, stored, facts, caches)
+    elif document.kind in (ClusterTopology.KIND, ClusterTopologyBinding.KIND):
+        body = new
+        verdict = (
+            cluster_topology.on_create(new, facts)
+            if stored is None
+            else cluster_topology.on_update(stored, new, facts)
+        )
+    else:
+        body, verdict = _graph(new, stored, setup, facts)
+    return Admitted(body, AdmissionVerdict(verdict.allowed, OWN_RULES, verdict.message, verdict.warnings))
+
+
+def _set(new: Body, stored: Body | None, facts: Facts, caches: Caches) -> tuple[Body, AdmissionResult]:
+    body = default_set(new, stored)
+    found: dict[ClusterLookup, Body | None] = {
+        lookup: {}
+        for lookup in validation.lookups(body, facts)
+        if caches.priority_classes.get("", lookup.name) is not None
+    }
+    facts = replace(facts, found=found)
+    if stored is not None:
+        return body, validation.on_update(stored, body, facts)
+    body = domains.with_auto_annotation(body, facts)
+    return body, validation.on_create(body, facts)
+
+
+def _graph(
+    new: Body, stored: Body | None, setup: OperatorSetup, facts: Facts
+) -> tuple[Body, AdmissionResult]:
+    if wrong := decoder.decode_errors(new):
+        return new, AdmissionResult(tuple(wrong))
+    context = replace(GraphContext.of(setup.configuration), topologies=facts.topologies)
+    body = default_graph(new, creating=stored is None, old=stored)
+    if stored is not None:
+        return body, graph_validation.on_update(stored, body, context)
+    return body, graph_validation.on_create(body, context, facts)
+
+
+def _topologies(caches: Caches) -> Mapping[str, tuple[str, ...]]:
+    found = (*caches.topology_bindings, *caches.topologies)
+    return {each.metadata.name: tuple(level.domain for level in each.spec.levels) for each in found}

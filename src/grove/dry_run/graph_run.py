@@ -1,0 +1,76 @@
+"""Renders the set of a DynamoGraphDeployment as the operator would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.operator_setup import OperatorSetup
+from grove.dry_run.model import ObjectCount
+from grove.dry_run.operator import DryOperator
+from grove.dry_run.set_run import object_counts
+from grove.dynamo.backends.grove import GroveBackend
+from grove.dynamo.backends.lws import LwsBackend
+from grove.dynamo.reconcile.planner import plan_graph
+from grove.dynamo.snapshot import StoredGraph
+from grove.kube.client import decoding
+from grove.operator.caches.dynamo import GRAPHS, GraphCaches
+from grove.operator.caches.registry import BY_GRAPH
+from grove.operator.dynamo_settings import DynamoSettings
+from grove.operator.keys import GraphKey
+from grove.operator.observers.dynamo import GraphObserver
+from grove.plan.model import Plan
+from grove.rules.podcliqueset.defaults import default_set
+
+Body = dict[str, Any]
+_SET = f"{PodCliqueSet.KIND.api_version}/{PodCliqueSet.KIND.name}"
+_GRAPH = f"{GRAPHS.api_version}/{GRAPHS.kind}"
+
+
+class RenderedSet(Struct, frozen=True):
+    """The set of a graph, and the other objects that are written for the graph."""
+
+    body: Body | None
+    """None: no set is rendered."""
+    existed: bool = False
+    objects: tuple[ObjectCount, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+async def rendered_set(
+    operator: DryOperator, setup: OperatorSetup, namespace: str, name: str, body: Body
+) -> RenderedSet:
+    """The set of a graph that is to be stored."""
+    settings = DynamoSettings.of(setup.configuration, setup.backends, setup.fabrics)
+    if settings is None:
+        return RenderedSet(None, errors=("dynamo.enabled is false in the configuration of the operator",))
+    caches = GraphCaches()
+    stored = operator.memory.put(body, operator.now)
+    caches.graphs.apply_event("ADDED", decoding.decode_text(msgspec.json.encode(stored), StoredGraph))
+    key = GraphKey(namespace, name)
+    known = operator.caches.sets.by_index(BY_GRAPH, key)
+    observer = GraphObserver(operator.caches, caches, settings, operator.states)
+    snapshot = await observer.observe(key)
+    assert snapshot is not None
+    backends = {each.name: each for each in (GroveBackend(), LwsBackend())}
+    plan = plan_graph(snapshot, backends, operator.now)
+    writes = operator.memory.apply(plan.intents, operator.now)
+    found = operator.caches.sets.by_index(BY_GRAPH, key)
+    if not found:
+        return RenderedSet(None, objects=object_counts(writes), errors=tuple(_messages(plan)))
+    rendered = operator.memory.get(_SET, namespace, found[0].metadata.name)
+    assert rendered is not None
+    others = [each for each in writes if each.kind != PodCliqueSet.KIND.name]
+    return RenderedSet(default_set(rendered), bool(known), object_counts(others))
+
+
+def _messages(plan: Plan) -> Iterator[str]:
+    """Why nothing is rendered, from the conditions of the graph."""
+    for update in plan.status_updates:
+        for condition in update.desired.conditions:
+            if condition.message:
+                yield condition.message

@@ -1,0 +1,1 @@
+"""Why a workload waits, for `grove explain`: its reasons, what each domain lacks, and what would help."""

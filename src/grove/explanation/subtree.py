@@ -1,0 +1,207 @@
+"""The objects that belong to an object: those whose state explains its own. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from msgspec import Struct
+
+from grove.api.meta import ObjectMeta
+from grove.api.naming import labels
+from grove.api.types.kind import Kind
+from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.explanation.model import ObjectRef
+from grove.kube.cache.cache import HasMetadata
+from grove.kube.errors import KubeError
+from grove.operator.caches.registry import owning_graph
+from grove.reasons.model import ObjectName
+
+_Any = TypeVar("_Any", bound=HasMetadata)
+POD = "Pod"
+_OURS: tuple[Kind, ...] = (
+    DynamoGraphDeployment.KIND,
+    PodCliqueSet.KIND,
+    PodCliqueScalingGroup.KIND,
+    PodClique.KIND,
+    PodGang.KIND,
+)
+_WORDS = {
+    DynamoGraphDeployment.KIND.name: ("graph",),
+    PodCliqueSet.KIND.name: ("set",),
+    PodCliqueScalingGroup.KIND.name: ("group",),
+    PodClique.KIND.name: ("clique",),
+    PodGang.KIND.name: ("gang",),
+}
+KINDS = {
+    word: kind.name
+    for kind in _OURS
+    for word in (kind.name.lower(), kind.plural, *kind.short_names, *_WORDS[kind.name])
+} | {"pod": POD, "pods": POD, "po": POD}
+"""By the word that users write before a slash, the kind that is meant."""
+
+
+class UnknownObject(KubeError):
+    """There is no such object; the message says which ones there are."""
+
+
+class Objects(Struct, frozen=True):
+    """All objects of our kinds, and their pods."""
+
+    graphs: tuple[DynamoGraphDeployment, ...] = ()
+    sets: tuple[PodCliqueSet, ...] = ()
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    pods: tuple[Pod, ...] = ()
+
+    def named(self) -> Iterator[tuple[str, ObjectMeta]]:
+        """Kind and metadata of each object, from wide to narrow."""
+        kinds = (*(each.name for each in _OURS), POD)
+        found: tuple[Iterable[HasMetadata], ...] = (
+            self.graphs, self.sets, self.groups, self.cliques, self.gangs, self.pods,
+        )  # fmt: skip
+        for kind, members in zip(kinds, found, strict=True):
+            yield from ((kind, each.metadata) for each in members)
+
+
+class Subtree(Struct, frozen=True):
+    """An object, the set that it belongs to, and what belongs to it."""
+
+    about: ObjectRef
+    graph: DynamoGraphDeployment | None = None
+    workload: PodCliqueSet | None = None
+    groups: tuple[PodCliqueScalingGroup, ...] = ()
+    cliques: tuple[PodClique, ...] = ()
+    gangs: tuple[PodGang, ...] = ()
+    pods: tuple[Pod, ...] = ()
+
+    def parts(self) -> set[ObjectName]:
+        """The groups, cliques and gangs."""
+        found: tuple[tuple[str, Iterable[HasMetadata]], ...] = (
+            (PodCliqueScalingGroup.KIND.name, self.groups),
+            (PodClique.KIND.name, self.cliques),
+            (PodGang.KIND.name, self.gangs),
+        )
+        return {ObjectName(kind, each.metadata.name) for kind, members in found for each in members}
+
+
+def find(objects: Objects, written: str, namespace: str) -> ObjectRef:
+    """The object that a user has named: by its name, or by kind and name with a slash. Of several kinds with
+    the same name the widest is meant. Raises UnknownObject."""
+    word, slash, name = written.rpartition("/")
+    kind = KINDS.get(word.lower(), "") if slash else ""
+    if slash and not kind:
+        kinds = ", ".join(sorted({words[0] for words in _WORDS.values()} | {"pod"}))
+        raise UnknownObject(f"{written}: unknown kind {word}: choose one of {kinds}")
+    matching = [(each, meta) for each, meta in objects.named() if not kind or each == kind]
+    for each, meta in matching:
+        if (meta.namespace, meta.name) == (namespace, name):
+            return ObjectRef(each, name, namespace)
+    elsewhere = sorted({meta.namespace for _, meta in matching if meta.name == name})
+    known = [meta.name for _, meta in matching if meta.namespace == namespace]
+    raise UnknownObject(_unknown(kind, name, namespace, elsewhere, known))
+
+
+def _unknown(kind: str, name: str, namespace: str, elsewhere: list[str], known: Iterable[str]) -> str:
+    what = f"no {kind or 'workload'} {name} in namespace {namespace}"
+    if elsewhere:
+        return f"{what}: there is one in namespace {elsewhere[0]}: add -n {elsewhere[0]}"
+    if close := difflib.get_close_matches(name, list(known), n=1):
+        return f"{what}: did you mean {close[0]}?"
+    return f"{what}: grove get -A lists all sets"
+
+
+def subtree(objects: Objects, about: ObjectRef) -> Subtree:
+    """What belongs to an object that exists."""
+    set_name = _set_name(objects, about)
+    if set_name is None:
+        graph = _one(objects.graphs, about)
+        return Subtree(about, graph)
+    whole = _of_set(objects, about, set_name)
+    match about.kind:
+        case PodCliqueScalingGroup.KIND.name:
+            cliques = [each for each in whole.cliques if _label(each, labels.GROUP) == about.name]
+        case PodClique.KIND.name:
+            cliques = [each for each in whole.cliques if each.metadata.name == about.name]
+        case PodGang.KIND.name:
+            cliques = [each for each in whole.cliques if _label(each, labels.GANG) == about.name]
+        case kind if kind == POD:
+            pod = _one(objects.pods, about)
+            clique = _label(pod, labels.CLIQUE) if pod is not None else ""
+            cliques = [each for each in whole.cliques if each.metadata.name == clique]
+            return _part(whole, cliques, [pod] if pod is not None else [])
+        case _:
+            return whole
+    names = {each.metadata.name for each in cliques}
+    return _part(whole, cliques, [each for each in whole.pods if _label(each, labels.CLIQUE) in names])
+
+
+def _part(whole: Subtree, cliques: list[PodClique], pods: list[Pod]) -> Subtree:
+    gangs = {_label(each, labels.GANG) for each in cliques}
+    groups = {_label(each, labels.GROUP) for each in cliques}
+    return Subtree(
+        whole.about,
+        whole.graph,
+        whole.workload,
+        tuple(each for each in whole.groups if each.metadata.name in groups),
+        tuple(cliques),
+        tuple(each for each in whole.gangs if each.metadata.name in gangs),
+        tuple(pods),
+    )
+
+
+def _of_set(objects: Objects, about: ObjectRef, name: str) -> Subtree:
+    def members(found: Iterable[_Any]) -> tuple[_Any, ...]:
+        return tuple(
+            each
+            for each in found
+            if each.metadata.namespace == about.namespace and _label(each, labels.PART_OF) == name
+        )
+
+    workload = _one(objects.sets, ObjectRef("", name, about.namespace))
+    key = owning_graph(workload.metadata) if workload is not None else None
+    graph = _one(objects.graphs, ObjectRef("", key.name, key.namespace)) if key is not None else None
+    groups, cliques = members(objects.groups), members(objects.cliques)
+    return Subtree(about, graph, workload, groups, cliques, members(objects.gangs), members(objects.pods))
+
+
+def _set_name(objects: Objects, about: ObjectRef) -> str | None:
+    """The set that an object is, or belongs to; None for a graph without one."""
+    if about.kind == PodCliqueSet.KIND.name:
+        return about.name
+    if about.kind == DynamoGraphDeployment.KIND.name:
+        owned = (
+            each.metadata.name
+            for each in objects.sets
+            if (key := owning_graph(each.metadata)) is not None
+            and (key.namespace, key.name) == (about.namespace, about.name)
+        )
+        return next(owned, None)
+    found = next(
+        meta
+        for kind, meta in objects.named()
+        if (kind, meta.namespace, meta.name) == (about.kind, about.namespace, about.name)
+    )
+    return found.labels.get(labels.PART_OF, "")
+
+
+def _one(found: Iterable[_Any], ref: ObjectRef) -> _Any | None:
+    return next(
+        (
+            each
+            for each in found
+            if (each.metadata.namespace, each.metadata.name) == (ref.namespace, ref.name)
+        ),
+        None,
+    )
+
+
+def _label(found: HasMetadata, key: str) -> str:
+    return found.metadata.labels.get(key, "")

@@ -1,0 +1,88 @@
+"""Separates changes of the condition `Waiting` from all others.
+
+In a healthy start pods wait for many things, each for a moment. A reason is written only once it lasts, and
+never costs a write that is not needed: if it goes with another change, both are one write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.conditions import ConditionType
+from grove.api.types.podgang import PodGang
+from grove.plan.conditions import Conditions, find, without
+from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
+from grove.plan.model import StatusUpdate
+
+_TYPE = ConditionType.WAITING
+
+
+class SplitUpdates(Struct, frozen=True):
+    """Status updates, by what differs."""
+
+    others: list[StatusUpdate]
+    """More than what pods wait for."""
+    reasons: list[StatusUpdate]
+    """Only that, with another code, a new or an obsolete one."""
+    messages: list[StatusUpdate]
+    """Only the message about it."""
+
+
+def split_by_reason(changed: Sequence[StatusUpdate]) -> SplitUpdates:
+    """The updates by what differs."""
+    parts = SplitUpdates([], [], [])
+    for update in changed:
+        if not _only_waiting_changed(update):
+            parts.others.append(update)
+        elif differs_in_reason(update):
+            parts.reasons.append(update)
+        else:
+            parts.messages.append(update)
+    return parts
+
+
+def differs_in_reason(update: StatusUpdate) -> bool:
+    """Whether pods wait for something else than the stored status says."""
+    return _code(update.current.conditions) != _code(update.desired.conditions)
+
+
+def has_new_reason(update: StatusUpdate) -> bool:
+    """Whether pods wait, and for something else than the stored status says."""
+    return find(update.desired.conditions, _TYPE) is not None and differs_in_reason(update)
+
+
+def without_new_reason(update: StatusUpdate) -> StatusUpdate:
+    """The update with the reason that is stored, if it has another one. One that is gone is not kept."""
+    if not has_new_reason(update):
+        return update
+    new, stored = _code(update.desired.conditions), find(update.current.conditions, _TYPE)
+    conditions = without(update.desired.conditions, _TYPE)
+    if stored is not None:
+        conditions = (*conditions, stored)
+    events = tuple(event for event in update.events if event.reason != new)
+    return replace(update, desired=replace(update.desired, conditions=conditions), events=events)
+
+
+def _code(conditions: Conditions) -> str:
+    found = find(conditions, _TYPE)
+    return found.reason if found is not None else ""
+
+
+def _only_waiting_changed(update: StatusUpdate) -> bool:
+    is_gang = update.target.kind == PodGang.KIND.name
+    return bool(_comparable(update.current, is_gang) == _comparable(update.desired, is_gang))
+
+
+def _comparable(status: Any, is_gang: bool) -> Any:
+    """A status without what pods wait for, and without the scheduler's message."""
+    conditions: Conditions = without(status.conditions, _TYPE)
+    if is_gang:
+        conditions = tuple(
+            replace(each, message=each.message.partition(SCHEDULER_MESSAGE_SEPARATOR)[0])
+            for each in conditions
+        )
+    return replace(status, conditions=conditions)

@@ -1,0 +1,223 @@
+"""Why the pods of a replica wait: by gang, clique and group, and as a roll-up for the set.
+
+What is observed of pods, errors and fabric domains is combined with what placement and schedulers say about a
+gang. Nothing is computed for a replica all of whose pods are ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from grove.api.conditions import ConditionType
+from grove.api.types.podclique import PodClique
+from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
+from grove.api.types.podgang import PodGang
+from grove.fabrics.resolved import DomainState, ResolvedDomain
+from grove.plan.cliques.health import CliqueHealth
+from grove.plan.cliques.state import CliqueState
+from grove.plan.conditions import Conditions, find, merge_conditions, new_condition, without
+from grove.plan.desired.expand import Clique, Gang, ReplicaLayout
+from grove.plan.desired.startup_order import StartupParents
+from grove.plan.fabric.channels import channel_shortage
+from grove.plan.gang.status import missing_labels
+from grove.plan.model import PlannedEvent
+from grove.plan.rollout.planner import RolloutPlanner
+from grove.plan.snapshot import Snapshot
+from grove.plan.writes.builders import reference
+from grove.reasons.codes import ReasonCode as Code
+from grove.reasons.errors import error_reasons
+from grove.reasons.model import ObjectName, WaitReason, first
+from grove.reasons.pods import pods_reasons, unready, waits_in_init_container
+from grove.reasons.rollup import NOTHING, Rollup, of_gangs
+
+_DOMAIN_CODES = {
+    DomainState.NOT_SERVED: Code.COMPUTE_DOMAIN_CRD_MISSING,
+    DomainState.TERMINATING: Code.COMPUTE_DOMAIN_TERMINATING,
+    DomainState.CONFLICT: Code.COMPUTE_DOMAIN_CONFLICT,
+    DomainState.TEMPLATE_CONFLICT: Code.COMPUTE_DOMAIN_CONFLICT,
+}
+
+
+class ReplicaReasons(Struct, frozen=True):
+    """The first reason of each gang, clique and group that waits, and all of them for the set."""
+
+    of_gangs: Mapping[str, WaitReason] = {}
+    of_cliques: Mapping[str, WaitReason] = {}
+    of_groups: Mapping[str, WaitReason] = {}
+    rollup: Rollup = NOTHING
+
+
+NO_REASONS = ReplicaReasons()
+
+
+class WaitingFacts(Struct, frozen=True):
+    """What the plan of a replica found out."""
+
+    views: Mapping[str, CliqueHealth]
+    cliques: Mapping[str, CliqueState]
+    scheduling: Callable[[str], Iterable[WaitReason]]
+    """By gang, what placement and schedulers say."""
+    parents_of: Callable[[Clique], StartupParents]
+    exhausted: Mapping[str, str]
+    """By gang, why it is not restarted any more."""
+    rollout: RolloutPlanner
+
+
+def replica_reasons(snapshot: Snapshot, layout: ReplicaLayout, facts: WaitingFacts) -> ReplicaReasons:
+    """Why the pods of a replica wait; nothing if all of them are ready."""
+    waiting = [view.wanted for view in facts.views.values() if view.count.ready < view.wanted.replicas]
+    if not waiting:
+        return NO_REASONS
+    by_clique = {clique.name: list(_clique_reasons(snapshot, clique, facts)) for clique in waiting}
+    of_scheduling = _scheduling_reasons(snapshot, layout, facts)
+    unscheduled = {each.name for each in waiting if facts.views[each.name].count.scheduled < each.replicas}
+    gangs = {
+        gang.name: found
+        for gang in layout.gangs
+        if (found := _gang_reason(gang, by_clique, of_scheduling, unscheduled, facts)) is not None
+    }
+    cliques = {
+        each.name: found
+        for each in waiting
+        if (found := _clique_reason(each, by_clique, of_scheduling, unscheduled)) is not None
+    }
+    return ReplicaReasons(
+        gangs,
+        cliques,
+        dict(_group_reasons(snapshot, layout, cliques, facts)),
+        of_gangs(map(_named, gangs.items())),
+    )
+
+
+def _named(gang: tuple[str, WaitReason]) -> WaitReason:
+    name, reason = gang
+    return reason if reason.about is not None else replace(reason, about=ObjectName(PodGang.KIND.name, name))
+
+
+def _gang_reason(
+    gang: Gang,
+    by_clique: Mapping[str, Sequence[WaitReason]],
+    of_scheduling: Mapping[str, Sequence[WaitReason]],
+    unscheduled: set[str],
+    facts: WaitingFacts,
+) -> WaitReason | None:
+    found = [each for clique in gang.cliques for each in by_clique.get(clique.name, ())]
+    if any(clique.name in unscheduled for clique in gang.cliques):
+        found += of_scheduling.get(gang.name, ())
+    if message := facts.exhausted.get(gang.name):
+        found.append(WaitReason(Code.TERMINATION_BUDGET_SPENT, message))
+    return first(found)
+
+
+def _clique_reason(
+    clique: Clique,
+    by_clique: Mapping[str, Sequence[WaitReason]],
+    of_scheduling: Mapping[str, Sequence[WaitReason]],
+    unscheduled: set[str],
+) -> WaitReason | None:
+    found = [*by_clique[clique.name]]
+    if clique.name in unscheduled:
+        found += (_named((clique.gang, each)) for each in of_scheduling.get(clique.gang, ()))
+    return first(found)
+
+
+def _group_reasons(
+    snapshot: Snapshot, layout: ReplicaLayout, cliques: Mapping[str, WaitReason], facts: WaitingFacts
+) -> Iterator[tuple[str, WaitReason]]:
+    for group in layout.groups:
+        members = (
+            each for each in layout.cliques if each.group is not None and each.group.name == group.name
+        )
+        found = [cliques[each.name] for each in members if each.name in cliques]
+        if (known := snapshot.groups.get(group.name)) is not None:
+            about = ObjectName(PodCliqueScalingGroup.KIND.name, group.name)
+            found += error_reasons(known.status.last_errors, about)
+        step = facts.rollout.group_steps.get(group.name)
+        found += _overdue(step is not None and step.overdue)
+        if (reason := first(found)) is not None:
+            yield group.name, reason
+
+
+def _scheduling_reasons(
+    snapshot: Snapshot, layout: ReplicaLayout, facts: WaitingFacts
+) -> dict[str, list[WaitReason]]:
+    found: dict[str, list[WaitReason]] = {}
+    for gang in layout.gangs:
+        reasons = found[gang.name] = list(facts.scheduling(gang.name))
+        if shortage := channel_shortage(gang):
+            reasons.append(WaitReason(Code.ONE_MEMBER_POD_PER_NODE, shortage))
+        known = snapshot.gangs.get(gang.name)
+        if known is not None and (labels := missing_labels(known, snapshot.unused_labels)):
+            message = f"no node has the label {' or '.join(labels)} of a required level"
+            reasons.append(WaitReason(Code.TOPOLOGY_LABEL_MISSING, message))
+    return found
+
+
+def _clique_reasons(snapshot: Snapshot, clique: Clique, facts: WaitingFacts) -> Iterator[WaitReason]:
+    """What is wrong with a clique itself: errors, fabric domains, pods, its rollout."""
+    if (known := snapshot.cliques.get(clique.name)) is not None:
+        yield from error_reasons(known.status.last_errors, ObjectName(PodClique.KIND.name, clique.name))
+    view = facts.views[clique.name]
+    for domain in clique.fabric_domains:
+        yield from _domain_reasons(domain, view)
+    pods = list(unready(facts.cliques[clique.name].pods))
+    yield from pods_reasons(pods)
+    if any(map(waits_in_init_container, pods)):
+        yield from _startup_reasons(facts.parents_of(clique), facts.views)
+    step = facts.rollout.clique_steps.get(clique.name)
+    yield from _overdue(step is not None and step.overdue)
+
+
+def _domain_reasons(domain: ResolvedDomain, view: CliqueHealth) -> Iterator[WaitReason]:
+    about = ObjectName(domain.provider.api.name, domain.name)
+    if domain.state is not DomainState.USABLE:
+        code = _DOMAIN_CODES.get(domain.state, Code.COMPUTE_DOMAIN_NOT_READY)
+        if code is Code.COMPUTE_DOMAIN_NOT_READY and domain.report.failure is not None:
+            code = Code.COMPUTE_DOMAIN_FAILED
+        yield WaitReason(code, about=about)
+    elif domain.report.busy and view.count.scheduled < view.wanted.replicas:
+        yield WaitReason(Code.IMEX_CHANNEL_BUSY, domain.report.busy, changing=True)
+    elif domain.found is not None and view.count.scheduled:
+        nodes = domain.provider.observe(domain.found)
+        total = max(nodes.total_nodes, len(domain.nodes.union(nodes.nodes)))
+        if nodes.ready_nodes < total:
+            message = f"{nodes.ready_nodes} of {total} nodes are ready"
+            yield WaitReason(Code.COMPUTE_DOMAIN_NOT_READY, message, about, changing=True)
+
+
+def _startup_reasons(parents: StartupParents, views: Mapping[str, CliqueHealth]) -> Iterator[WaitReason]:
+    for name, needed in parents.items():
+        ready = views[name].count.ready if name in views else 0
+        if ready < needed:
+            message = f"waits for PodClique {name}: {ready} of {needed} pods are ready"
+            yield WaitReason(Code.INIT_CONTAINER_WAITS, message, changing=True)
+            return
+
+
+def _overdue(overdue: bool) -> list[WaitReason]:
+    return [WaitReason(Code.PROGRESS_DEADLINE_EXCEEDED)] if overdue else []
+
+
+# The condition.
+
+
+def with_reason(
+    known: Conditions, reason: WaitReason | None, now: float, *, brief: bool = False
+) -> Conditions:
+    """The conditions with the reason, or without the condition if there is none. `brief`: without numbers
+    that change, where the gang has them."""
+    if reason is None:
+        return without(known, ConditionType.WAITING)
+    line = reason.stable_line if brief and reason.changing else reason.line
+    return merge_conditions(known, (new_condition(ConditionType.WAITING, True, reason.code, line),), now)
+
+
+def waiting_events(gang: PodGang, reason: WaitReason | None) -> tuple[PlannedEvent, ...]:
+    """The event of a gang that waits for something else than its status says."""
+    before = find(gang.status.conditions, ConditionType.WAITING)
+    if reason is None or (before is not None and before.reason == reason.code):
+        return ()
+    return (PlannedEvent(reference(gang), reason.code.value, reason.line, warning=True),)

@@ -1,0 +1,1 @@
+"""Why a workload waits: a closed list of codes, each with evidence and a remedy. Pure."""

@@ -1,0 +1,55 @@
+"""Why a scheduler found no node: its own message, with the code that the words of Kubernetes' scheduler
+mean."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from textwrap import shorten
+
+from grove import timing
+from grove.reasons.codes import ReasonCode as Code
+from grove.reasons.model import ObjectName, WaitReason
+
+_PHRASES = (
+    (re.compile(r"persistent ?volume|volume zone|pvc\(s\)", re.IGNORECASE), Code.VOLUME_NOT_BOUND),
+    (re.compile(r"resource ?claim|allocate all claims", re.IGNORECASE), Code.CLAIM_NOT_ALLOCATED),
+    (re.compile(r"Insufficient |Too many pods"), Code.INSUFFICIENT_RESOURCES),
+    (re.compile(r"were unschedulable"), Code.NODE_CORDONED),
+    (re.compile(r"node\.kubernetes\.io/unschedulable"), Code.NODE_CORDONED),
+    (re.compile(r"node\.kubernetes\.io/(not-ready|unreachable)"), Code.NODE_NOT_READY),
+    (re.compile(r"taint"), Code.NODE_TAINT),
+    (re.compile(r"node affinity|node selector|node name"), Code.NODE_SELECTOR_MISMATCH),
+)  # fmt: skip
+"""Phrases of Kubernetes' scheduler, the most specific first."""
+_COUNTED = re.compile(r"(\d+) ((?:node\(s\)|Insufficient|Too many|cannot allocate)[^,;.{]*(?:\{[^}]*\})?)")
+_AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
+_FREED_BY_OTHERS = (Code.INSUFFICIENT_RESOURCES,)
+
+
+def scheduler_reason(text: str, scheduler: str = "", about: ObjectName | None = None) -> WaitReason:
+    """The reason for pods that a scheduler could not place, with its message."""
+    line = shorten(" ".join(text.split()), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ...")
+    message = f"{scheduler} says: {line}" if scheduler else line
+    return WaitReason(_code(text), message, about, changing=True)
+
+
+def _code(text: str) -> Code:
+    """That which most nodes are refused for; nodes with too little free count first: they are the ones that
+    the pods could use."""
+    found = text.partition("preemption:")[0]
+    counts: Counter[Code] = Counter()
+    for number, phrase in _COUNTED.findall(found):
+        if (code := _phrase_code(phrase)) is not None:
+            counts[code] += int(number)
+    for code in _FREED_BY_OTHERS:
+        if code in counts:
+            return code
+    if counts:
+        return counts.most_common(1)[0][0]
+    # What is wrong with the pod itself has no count of nodes.
+    return _phrase_code(_AVAILABLE.sub("", found)) or Code.SCHEDULER_MESSAGE
+
+
+def _phrase_code(phrase: str) -> Code | None:
+    return next((code for words, code in _PHRASES if words.search(phrase)), None)

@@ -1,0 +1,78 @@
+"""The operator's caches, filled from the state of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+
+from grove.cluster_state.cache_loading import list_nodes, load_caches
+from grove.cluster_state.operator_setup import new_caches, operator_setup
+from grove.kube.client.resource import DEVICE_CLASSES, PODS, PRIORITY_CLASSES
+from grove.local.cluster.cluster_shape import RACK
+from grove.operator.caches.registry import Caches
+from grove.operator.observers.cluster.cluster_view import ClusterView
+from tests.cluster_state.states import SETS, shaped, unreadable, with_objects
+from tests.plan.builders import a_set
+
+GPU = "nvidia.com/gpu"
+
+
+def pod(name: str, node: str, phase: str = "Running", **labels: str):
+    requests = {"resources": {"requests": {GPU: "2"}}}
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "labels": labels},
+        "spec": {"nodeName": node, "containers": [{"name": "main", **requests}]},
+        "status": {"phase": phase},
+    }
+
+
+def loaded(state) -> Caches:
+    async def load() -> Caches:
+        caches = new_caches(operator_setup())
+        load_caches(state, caches)
+        return caches
+
+    return asyncio.run(load())
+
+
+def view(caches: Caches) -> ClusterView:
+    return ClusterView(caches.nodes, caches.cluster_pods, caches.devices)
+
+
+def test_running_pods_use_nodes_and_ended_ones_do_not() -> None:
+    node = "z0-b0-r0-h0"
+    state = with_objects(shaped(), PODS, pod("a", node), pod("b", node, "Succeeded"))
+    caches = loaded(state)
+    assert view(caches).use_by_priority(node)[0][GPU] == 2
+    assert len(caches.pods) == 0  # those of others are in no cache of replicas
+
+
+def test_own_pods_are_in_the_cache_of_replicas() -> None:
+    managed = {"app.kubernetes.io/managed-by": "grove-operator"}
+    caches = loaded(with_objects(shaped(), PODS, pod("a", "n", **managed)))
+    assert [each.metadata.name for each in caches.pods] == ["a"]
+
+
+def test_all_needed_caches_are_synced() -> None:
+    caches = loaded(with_objects(shaped(), SETS, a_set("a:1")))
+    assert caches.unsynced == []
+    assert len(caches.sets) == 1
+    assert view(caches).synced
+
+
+def test_labels_are_listed_again_once_required() -> None:
+    state = shaped()
+    caches = loaded(state)
+    cluster = view(caches)
+    assert not cluster.require([RACK])
+    assert caches.nodes.needs_list
+    list_nodes(state, caches)
+    assert cluster.require([RACK])
+    assert cluster.node("z0-b1-r1-h0").labels[RACK] == "z0-b1-r1"
+
+
+def test_unreadable_kinds_have_their_reason() -> None:
+    why = "no right to list it (403 Forbidden)"
+    caches = loaded(unreadable(unreadable(shaped(), PRIORITY_CLASSES, why), DEVICE_CLASSES, why))
+    assert caches.priority_classes.list_error == why
+    assert caches.devices.is_forbidden
+    assert view(caches).device_problem == f"devices: {why}"

@@ -1,0 +1,204 @@
+"""What a plan says about sets that are created, updated and scaled."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+from msgspec.json import decode
+from msgspec.structs import replace
+
+from grove.dry_run.model import Verdict, WorkloadPlan
+from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
+from grove.local.cluster.cluster_shape import RACK
+from tests.cluster_state.states import shaped, unreadable, with_objects
+from tests.dry_run.plans import applied, plan, report, with_gpus
+from tests.dry_run.random_workloads import foreign_pod
+from tests.plan.builders import a_set
+
+PACKED = {"topologyName": "t", "pack": {"required": "rack"}}
+
+
+def counts(found: WorkloadPlan) -> dict[str, tuple[int, int, int]]:
+    return {each.kind: (len(each.created), len(each.changed), len(each.deleted)) for each in found.objects}
+
+
+def created(**kinds: int) -> dict[str, tuple[int, int, int]]:
+    return {kind: (count, 0, 0) for kind, count in kinds.items()}
+
+
+def changed(body):
+    """The same set with another image."""
+    other = deepcopy(body)
+    for clique in other["spec"]["template"]["cliques"]:
+        clique["spec"]["podSpec"]["containers"][0]["image"] = "example.com/serve:2"
+    return other
+
+
+def test_new_set_has_its_objects_and_domains() -> None:
+    body = with_gpus(a_set("a:4", topologyConstraint=PACKED), 4)
+    found = plan(shaped("1x1x2x2", 8, "t"), body)
+    assert (found.verdict, found.action) == (Verdict.FITS, "create")
+    assert counts(found) == {
+        "Service": (1, 0, 0),
+        "PodClique": (1, 0, 0),
+        "PodGang": (1, 0, 0),
+        "Pod": (4, 0, 0),
+    }
+    (gang,) = found.gangs
+    assert (gang.units[0].domain, gang.units[0].level, gang.units[0].nodes) == (
+        ("z0", "z0-b0", "z0-b0-r0"),
+        RACK,
+        2,
+    )
+
+
+def test_gang_larger_than_the_cluster_does_not_fit() -> None:
+    found = plan(shaped("1x1x2x2", 8), with_gpus(a_set("a:5"), 8))
+    assert found.verdict is Verdict.DOES_NOT_FIT
+    (gang,) = found.gangs
+    assert gang.message.startswith("no place even if the cluster were empty")
+    assert [(each.reason, each.have, each.need) for each in gang.missing] == [
+        ("TooLarge", 4, 5),
+        ("Insufficient", 32, 40),
+    ]
+
+
+def test_scaled_gang_does_not_fit_beside_its_base() -> None:
+    body = with_gpus(a_set("a:1 b:2", "x:2/1=b", topologyConstraint=PACKED), 8)
+    found = plan(shaped("1x1x2x4", 8, "t"), body)
+    assert found.verdict is Verdict.DOES_NOT_FIT
+    assert [(each.name, each.placed) for each in found.gangs] == [("wl-0", True), ("wl-0-x-0", False)]
+
+
+def test_scaled_gangs_of_refused_base_are_not_refused() -> None:
+    found = plan(shaped("1x1x1x1", 8), with_gpus(a_set("a:2 b:2", "x:2/1=b"), 8))
+    base, scaled = found.gangs
+    assert base.refused
+    assert (scaled.placed, scaled.refused, scaled.message) == (False, False, "waits for base gang wl-0")
+
+
+def test_second_set_of_an_input_sees_the_first() -> None:
+    first, second = (with_gpus(a_set("a:3", name=name), 8) for name in ("first", "second"))
+    found = report(shaped("1x1x1x4", 8), first, second)
+    assert [each.verdict for each in found.plans] == [Verdict.FITS, Verdict.DOES_NOT_FIT]
+    assert found.verdict is Verdict.DOES_NOT_FIT
+
+
+def test_existing_set_is_unchanged() -> None:
+    body = with_gpus(a_set("a:2 b:2", "x:2/1=b"), 2)
+    found = plan(applied(shaped(), body), body)
+    assert (found.action, found.objects, found.gangs, found.update) == ("unchanged", (), (), None)
+
+
+def test_update_names_its_units_in_order() -> None:
+    body = with_gpus(a_set("a:2 b:2", "x:2/1=b", replicas=2), 2)
+    state = applied(shaped(), body)
+    found = plan(state, changed(body))
+    assert found.action == "update"
+    assert found.update is not None
+    assert found.update.complete
+    assert (found.update.replicas, found.update.lowest_available) == (2, 1)
+    units = found.update.units
+    assert len(units) == 2 * (2 + 2)
+    first, second = units[:4], units[4:]
+    assert all(each.startswith("wl-0-") for each in first)
+    assert all(each.startswith("wl-1-") for each in second)
+    assert {"wl-0-x-0", "wl-0-x-1"} < set(first)
+    assert counts(found)["Pod"] == (12, 0, 12)
+    assert found.verdict is Verdict.FITS
+
+
+def test_scale_out_places_only_the_new_replica() -> None:
+    body = with_gpus(a_set("a:2"), 8)
+    state = applied(shaped("1x1x1x4"), body)
+    body["spec"]["replicas"] = 2
+    found = plan(state, body)
+    assert (found.verdict, counts(found)["Pod"], found.update) == (Verdict.FITS, (2, 0, 0), None)
+    assert [gang.name for gang in found.gangs] == ["wl-1"]
+    body["spec"]["replicas"] = 3
+    assert plan(state, body).verdict is Verdict.DOES_NOT_FIT
+
+
+def test_scale_in_deletes_the_objects_of_a_replica() -> None:
+    body = with_gpus(a_set("a:2", replicas=2), 2)
+    state = applied(shaped(), body)
+    body["spec"]["replicas"] = 1
+    found = plan(state, body)
+    deleted = {"Pod": 2, "Service": 1, "PodClique": 1, "PodGang": 1}
+    assert counts(found) == {kind: (0, 0, count) for kind, count in deleted.items()}
+
+
+@pytest.mark.parametrize(("gpus", "most"), [(8, 2), (4, 4), (1, 16)])
+def test_largest_size_is_found(gpus, most) -> None:
+    assert plan(shaped("1x1x1x4"), with_gpus(a_set("a:2"), gpus), largest=True).max_replicas == most
+
+
+def test_largest_size_counts_running_replicas() -> None:
+    body = with_gpus(a_set("a:2"), 8)
+    assert plan(applied(shaped("1x1x1x4"), body), body, largest=True).max_replicas == 2
+
+
+def test_pods_of_one_namespace_only_prove_no_place() -> None:
+    state = shaped("1x1x1x4")
+    limited = unreadable(state, PODS, "no right (403 Forbidden)")
+    assert plan(limited, with_gpus(a_set("a:2"), 8)).verdict is Verdict.UNKNOWN
+    assert report(limited, with_gpus(a_set("a:2"), 8)).unread == ("pods: no right (403 Forbidden)",)
+    assert plan(unreadable(state, NODES, "no right"), a_set("a:2")).verdict is Verdict.UNKNOWN
+
+
+def test_gang_that_waits_competes_by_its_age() -> None:
+    """It waits for two of four nodes, of which it needs three."""
+    others = [foreign_pod(f"p{number}", f"z0-b0-r0-h{number}", 8) for number in range(2)]
+    state = with_objects(shaped("1x1x1x4"), PODS, *others)
+    state = applied(state, with_gpus(a_set("a:3", name="waiting"), 8))
+    assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.FITS
+    freed = with_objects(without_pods(state, "p0"), PODS)
+    assert plan(freed, with_gpus(a_set("a:1"), 8)).verdict is Verdict.DOES_NOT_FIT
+
+
+def without_pods(state, *names: str):
+    known = state.kind(PODS)
+    kept = tuple(item for item in known.items if decode(item)["metadata"]["name"] not in names)
+    return replace(state, kinds={**state.kinds, PODS: replace(known, items=kept)})
+
+
+def test_gang_of_higher_priority_takes_its_nodes_first() -> None:
+    urgent = {"metadata": {"name": "urgent"}, "value": 1000}
+    state = with_objects(shaped("1x1x1x4"), PRIORITY_CLASSES, urgent)
+    others = [foreign_pod(f"p{number}", f"z0-b0-r0-h{number}", 8) for number in range(2)]
+    waiting = with_gpus(a_set("a:3", name="waiting", priorityClassName="urgent"), 8)
+    state = applied(with_objects(state, PODS, *others), waiting)
+    assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
+
+
+def test_nominated_gang_keeps_its_nodes() -> None:
+    state = applied(shaped("1x1x1x4"), with_gpus(a_set("a:3", name="other"), 8))
+    assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
+    assert plan(state, with_gpus(a_set("a:1"), 8)).verdict is Verdict.FITS
+
+
+def test_set_of_another_scheduler_is_noted() -> None:
+    body = a_set("a:2")
+    body["metadata"]["labels"] = {"kai.scheduler/queue": "research"}
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "kai-scheduler"
+    assert plan(shaped(), body).notes == (
+        "kai-scheduler chooses the nodes itself: this is what the solver of grove finds",
+    )
+
+
+def test_invalid_set_is_rejected_by_our_rules() -> None:
+    body = a_set("a:2")
+    body["spec"]["template"]["cliques"][0]["spec"]["minAvailable"] = 3
+    found = plan(shaped(), body)
+    assert (found.verdict, found.action, found.gangs) == (Verdict.REJECTED, "rejected", ())
+    assert "minAvailable" in found.admission.message
+
+
+def test_fallback_is_tried_after_its_time() -> None:
+    fallbacks = [{"packDomain": "block", "after": "90s"}]
+    constraint = {**PACKED, "fallbacks": fallbacks}
+    found = plan(shaped("1x1x2x2", 8, "t"), with_gpus(a_set("a:3", topologyConstraint=constraint), 8))
+    assert found.verdict is Verdict.FITS
+    (gang,) = found.gangs
+    assert (gang.fallback, gang.after, gang.units[0].domain) == (1, 90.0, ("z0", "z0-b0"))

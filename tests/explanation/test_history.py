@@ -1,0 +1,71 @@
+"""States of containers, and events."""
+
+from __future__ import annotations
+
+import msgspec
+
+from grove.explanation.history import ContainerPod, Event, container_views, event_views
+from grove.explanation.model import ContainerView
+from tests.explanation.test_findings import TREE
+
+NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+POD = TREE.pods[0].metadata
+
+
+def containers(*statuses: dict[str, object], pod: str = POD.name) -> list[ContainerView]:
+    body = {"metadata": {"name": pod, "namespace": POD.namespace}, "status": {"containerStatuses": statuses}}
+    return list(container_views(TREE, [msgspec.convert(body, ContainerPod)]))
+
+
+def an_event(kind: str, name: str, **more: object) -> Event:
+    body = {
+        "metadata": {"name": "e", "namespace": POD.namespace, "creationTimestamp": "2027-01-15T07:00:00Z"},
+        "regarding": {"kind": kind, "name": name, "namespace": POD.namespace},
+        "reason": "Failed",
+        "note": "in two\n lines",
+        "type": "Warning",
+        **more,
+    }
+    return msgspec.convert(body, Event)
+
+
+def test_waiting_container_has_reason_and_message():
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    assert containers({"name": "main", "state": state, "restartCount": 2}) == [
+        ContainerView(POD.name, "main", "ImagePullBackOff", "no such image", 2)
+    ]
+
+
+def test_failed_container_has_its_exit_code():
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    assert containers({"name": "main", "state": {"running": {}}, "lastState": last}) == [
+        ContainerView(POD.name, "main", "exit code 137 (OOMKilled)")
+    ]
+
+
+def test_healthy_and_starting_containers_are_left_out():
+    starting = {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    last = {"terminated": {"exitCode": 1}}
+    recovered = {"name": "side", "ready": True, "state": {"running": {}}, "lastState": last}
+    assert containers(starting, recovered) == []
+
+
+def test_containers_of_other_pods_are_left_out():
+    state = {"waiting": {"reason": "ImagePullBackOff"}}
+    assert containers({"name": "main", "state": state}, pod="another") == []
+
+
+def test_events_of_the_subtree_are_sorted_by_time():
+    events = [
+        an_event("Pod", POD.name, deprecatedLastTimestamp="2027-01-15T07:59:00Z", deprecatedCount=4),
+        an_event("PodGang", "demo-0", series={"count": 7, "lastObservedTime": "2027-01-15T07:58:00.5Z"}),
+        an_event("PodCliqueSet", "demo"),
+        an_event("PodCliqueSet", "another"),
+    ]
+    found = event_views(TREE, events, NOW)
+    assert [(each.about.kind, each.age_seconds, each.count) for each in found] == [
+        ("PodCliqueSet", 3600, 1),
+        ("PodGang", 119, 7),
+        ("Pod", 60, 4),
+    ]
+    assert found[0].message == "in two lines"
