@@ -30,6 +30,7 @@ from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
 from grove.cluster_state.reading import read_state
+from grove.cluster_state.redaction import without_values
 from grove.cluster_state.snapshot_file import read_file
 from grove.dry_run.admission import admit_by_server
 from grove.dry_run.documents import Document, InputError, read_documents
@@ -62,7 +63,10 @@ def plan(
     name: str | None = None,
     *,
     file: Annotated[
-        str | None, Parameter(alias="-f", help="File of the objects, YAML or JSON; - for stdin.")
+        str | None,
+        Parameter(
+            alias="-f", allow_leading_hyphen=True, help="File of the objects, YAML or JSON; - for stdin."
+        ),
     ] = None,
     replicas: Annotated[int | None, Parameter(help="Plan the named set with this many replicas.")] = None,
     max_: Annotated[
@@ -141,6 +145,8 @@ async def _report(request: _Request, setup: OperatorSetup) -> PlanReport:
             if request.file is not None
             else [_named(state, request, namespace)]
         )
+        if request.snapshot is not None:  # it has no values of environment variables either
+            documents = [Document(each.kind, without_values(each.body)) for each in documents]
         planner = Planner(state, setup, now, ask_server)
         return await planner.plan(documents, largest=request.largest)
 
