@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Raw
 
 from grove.api.types.clustertopology import ClusterTopology
-from grove.cluster_state.kinds import TOPOLOGIES, ReadKind
-from grove.cluster_state.model import ClusterState, KindState
+from grove.cluster_state.kinds import TOPOLOGIES
+from grove.cluster_state.model import ClusterState, KindState, ReadKind
 from grove.kube.client.resource import NODES
 from grove.local.cluster.cluster_shape import BLOCK, HOST, RACK, ZONE, node_manifests, parse_shape
 

@@ -1,4 +1,4 @@
-"""Shared by `grove get` and `grove tree`: common options, reading the objects of sets, printing lines."""
+"""Shared by `grove get` and `grove tree`: reading the objects of sets, printing lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
-from cyclopts import Parameter
 from rich.console import Console
 
 from grove.api.naming import labels
@@ -32,14 +31,6 @@ from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
 from grove.plan.desired.shared_claims import has_shared_claims
 
 T = TypeVar("T")
-
-KubeconfigOption = Annotated[
-    Path | None, Parameter(help="Path of a kubeconfig; default: KUBECONFIG or ~/.kube/config.")
-]
-ContextOption = Annotated[str | None, Parameter(help="Context of the kubeconfig; default: its current one.")]
-NamespaceOption = Annotated[str | None, Parameter(alias="-n", help="Namespace; default: the context's.")]
-AllOption = Annotated[bool, Parameter(alias="-A", negative=(), help="All namespaces.")]
-OutputOption = Annotated[Literal["text", "json"], Parameter(alias="-o", help="Output format.")]
 
 
 class SetNotFound(KubeError):

@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from grove.api.configuration.types import LeaderElection
+from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.console import open_console
 from grove.cli.views.operator_view import OperatorView, operator_line, operator_view
@@ -26,12 +27,12 @@ _LEASE = LeaderElection().resource_name
 def get(
     name: str | None = None,
     *,
-    namespace: common.NamespaceOption = None,
-    all_namespaces: common.AllOption = False,
-    output: common.OutputOption = "text",
+    namespace: options.NamespaceOption = None,
+    all_namespaces: options.AllOption = False,
+    output: options.OutputOption = "text",
     lease: Annotated[str, Parameter(help="Name of the operator's Lease.")] = _LEASE,
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """List PodCliqueSets with their available replicas, running gangs, ready pods, topology and errors, and
     say whether an operator leads.

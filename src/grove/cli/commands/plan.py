@@ -20,6 +20,7 @@ from grove.api.configuration import loading
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import LeaderElection
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.commands.operator import read as read_configuration
 from grove.cli.console import open_console
@@ -82,10 +83,10 @@ def plan(
     config_: Annotated[
         Path | None, Parameter(name="--config", help="Configuration of the operator; default: all enabled.")
     ] = None,
-    namespace: common.NamespaceOption = None,
+    namespace: options.NamespaceOption = None,
     output: Format = "text",
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """Show what would happen if objects were applied, and whether they fit. Nothing is written.
 
