@@ -225,7 +225,7 @@ OF_PLACEMENT = (
     Cause("rack-cordoned", Code.NODE_CORDONED, constrained("rack", pods()),
           (CauseNode(rack="r1", spec=CORDONED), CauseNode(rack="r1"))),
     Cause("host-of-a-clique", Code.DOMAIN_FRAGMENTED, hosts_of_cliques("a", "b"),
-          (CauseNode(used=4), CauseNode())),
+          (CauseNode(rack="r9", used=4), CauseNode(rack="r9"))),
     Cause("template-missing", Code.CLAIM_MISSING,
           pods(gpus=0, **claimed(resourceClaimTemplateName="no-such-template"))),
     Cause("volume-missing", Code.CLAIM_MISSING, pods(**volume("no-such-claim"))),
@@ -234,13 +234,10 @@ OF_PLACEMENT = (
 )  # fmt: skip
 OF_SCHEDULERS = (
     Cause("pod-full", Code.INSUFFICIENT_RESOURCES, one(), (FULL,)),
-    Cause("pod-cordoned", Code.NODE_CORDONED, one(), (CauseNode(spec=CORDONED),)),
-    Cause("pod-tainted", Code.NODE_TAINT, one(), (CauseNode(spec=taint()),)),
     Cause("pod-not-selected", Code.NODE_SELECTOR_MISMATCH, one(nodeSelector={"example.com/pool": "none"})),
     Cause("pod-without-volume", Code.VOLUME_NOT_BOUND, one(**volume("no-such-claim"))),
     Cause("pod-with-unbound-volume", Code.VOLUME_NOT_BOUND, one(**volume("data")),
           objects=((PERSISTENT_VOLUME_CLAIMS, UNBOUND),)),
-    Cause("pod-without-claim", Code.CLAIM_NOT_ALLOCATED, one(gpus=0, **claimed(resourceClaimName="none"))),
     Cause("pod-with-unallocated-claim", Code.CLAIM_NOT_ALLOCATED,
           one(gpus=0, **claimed(resourceClaimName="claim")),
           objects=((RESOURCE_CLAIMS, NO_SUCH_CLASS),)),
@@ -253,7 +250,7 @@ OF_SCHEDULERS = (
 )  # fmt: skip
 OF_ADMISSION = (
     Cause("quota-of-pods", Code.QUOTA_EXCEEDED, pods(), objects=(quota({"pods": "1"}, {"pods": "0"}),)),
-    Cause("quota-used-up", Code.QUOTA_EXCEEDED, pods(), objects=(quota({"pods": "9"}, {"pods": "9"}),)),
+    Cause("quota-of-nothing", Code.QUOTA_EXCEEDED, pods(), objects=(quota({"pods": "0"}, {"pods": "0"}),)),
     Cause("quota-needs-requests", Code.QUOTA_EXCEEDED, pods(), objects=(
         quota({"requests.cpu": "9"}, {"requests.cpu": "0"}),)),
     Cause("pod-security", Code.ADMISSION_REFUSED, pods(),

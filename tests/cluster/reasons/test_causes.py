@@ -66,21 +66,22 @@ async def test_each_cause_is_the_first_code_of_gang_and_set(client: Client, acco
         try:
             await seeded.create()
             await seeded.until(lambda: not wrong(seeded), PATIENCE)
-            assert wrong(seeded) == {}
+            assert not wrong(seeded), "\n".join(wrong(seeded))
             assert [each.name for each in CAUSES if not is_complete(seeded, each)] == []
         finally:
             await seeded.delete()
 
 
-def wrong(seeded: Seeded) -> dict[str, tuple[str, ...]]:
-    """By cause with another code, what was expected of gang and set, and what they say."""
-    found = {}
+def wrong(seeded: Seeded) -> list[str]:
+    """For each cause with another code: what was expected of gang and set, and what they say."""
+    found = []
     for cause in seeded.causes:
         expected = (cause.expected_of_gang if cause.gang else "", cause.code)
         of_gang = seeded.condition(GANGS, cause, cause.gang) if cause.gang else {}
         of_set = seeded.condition(SETS, cause, NAME)
         if (of_gang.get("reason", ""), of_set.get("reason", "")) != expected:
-            found[cause.name] = (*expected, str(of_gang), str(of_set))
+            says = (f"{each.get('reason')} {each.get('message')}" for each in (of_gang, of_set))
+            found.append(f"{cause.name}: {' / '.join(expected)} expected, {' / '.join(says)}")
     return found
 
 
