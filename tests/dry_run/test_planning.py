@@ -71,6 +71,22 @@ def test_scaled_gang_does_not_fit_beside_its_base() -> None:
     assert [(each.name, each.placed) for each in found.gangs] == [("wl-0", True), ("wl-0-x-0", False)]
 
 
+def test_gang_depends_on_where_the_scheduler_puts_others() -> None:
+    """Four small pods leave whole nodes only if the scheduler puts them together."""
+    body = with_gpus(a_set("a:4 b:1", "x:2/1=b"), 8)
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["resources"] = {
+        "limits": {"nvidia.com/gpu": "1"}
+    }
+    found = plan(shaped("1x1x1x8", 8), body)
+    base, scaled = found.gangs
+    assert (base.placed, base.depends) == (True, False)
+    assert (scaled.placed, scaled.depends, found.verdict) == (True, False, Verdict.FITS)
+    crowded = plan(shaped("1x1x1x4", 8), body)
+    base, scaled = crowded.gangs
+    assert (base.placed, base.depends) == (True, False)
+    assert (scaled.depends, crowded.verdict) == (True, Verdict.UNKNOWN)
+
+
 def test_scaled_gangs_of_refused_base_are_not_refused() -> None:
     found = plan(shaped("1x1x1x1", 8), with_gpus(a_set("a:2 b:2", "x:2/1=b"), 8))
     base, scaled = found.gangs

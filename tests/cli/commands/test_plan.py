@@ -105,7 +105,7 @@ def test_topology_and_set_in_one_file(capsys, tmp_path) -> None:
     file = written(tmp_path, body, {**topology, "spec": {"levels": levels}})
     code, out, err = run(capsys, "-f", file, *SHAPE)
     assert (code, err) == (0, "")
-    assert "ClusterTopology t  fits, create\n" in out
+    assert "ClusterTopology t  create\n" in out
     assert "gang wl-0  2 pods on 2 nodes, rack z0-b0-r0\n" in out
 
 

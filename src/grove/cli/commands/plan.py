@@ -165,7 +165,7 @@ async def _cluster(
     if request.shape is not None:
         documents = read_documents(text, request.file or "", namespace)
         gpus = 8 if request.gpus is None else request.gpus
-        topologies = unknown_topologies(documents)
+        topologies = unknown_topologies(documents) or ("local",)
         yield described_state(request.shape, gpus, kinds, topologies), namespace, None
         return
     connection = config.load(request.kubeconfig, request.context)
