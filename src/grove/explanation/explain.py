@@ -124,15 +124,14 @@ class Explainer:
         return [each for each in found if each.about in wanted]
 
     def _operator_reason(self, tree: Subtree) -> WaitReason | None:
-        """That no operator leads: its Lease is not held, or it has none and the set was not reconciled."""
+        """That no operator leads: its Lease is not held, or it has none and the set was never reconciled."""
         if self._leases is None:
             return None
         at = datetime.fromtimestamp(self._now, UTC)
         if any(is_held(lease, at) for lease in self._leases):
             return None
-        workload = tree.workload
         if not self._leases:
-            if workload is not None and workload.status.observed_generation == workload.metadata.generation:
+            if _was_reconciled(tree):  # by an operator with another Lease, or without leader election
                 return None
             return WaitReason(ReasonCode.NO_OPERATOR_LEADING, "there is no Lease of an operator")
         last = max(self._leases, key=lambda each: timestamp(each.spec.renew_time))
@@ -143,6 +142,13 @@ class Explainer:
             f"Lease {name} was not renewed since {last.spec.renew_time}",
             since=since,
         )
+
+
+def _was_reconciled(tree: Subtree) -> bool:
+    if tree.workload is None:
+        return False
+    status = tree.workload.status
+    return bool(status.observed_generation or status.conditions or status.last_errors)
 
 
 def _view(reason: WaitReason, namespace: str) -> ReasonView:

@@ -1,4 +1,5 @@
-"""Each seeded cause is the code of the condition `Waiting`, of its gang and of its set, first of all."""
+"""Each seeded cause is the code of the condition `Waiting`, of its gang and of its set, and the first that
+`grove explain` names, first of all."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from tests.cluster.operator.support.harness import operating
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS
 from tests.cluster.operator.support.world import World
 from tests.cluster.reasons.causes import CAUSES, MISSING_TOPOLOGY, NAME, RACK, TOPOLOGY, Cause
+from tests.cluster.reasons.explained import explained, wrongly_explained
 from tests.cluster.reasons.seeded import OTHERS, Seeded, webhook_that_is_down
 
 SCHEDULERS = backends(
@@ -68,6 +70,9 @@ async def test_each_cause_is_the_first_code_of_gang_and_set(client: Client, acco
             await seeded.until(lambda: not wrong(seeded), PATIENCE)
             assert not wrong(seeded), "\n".join(wrong(seeded))
             assert [each.name for each in CAUSES if not is_complete(seeded, each)] == []
+            assert wrongly_explained(CAUSES, await explained(client, CAUSES)) == {}
+            without_conditions = await explained(client, CAUSES, written=False)
+            assert wrongly_explained(CAUSES, without_conditions) == {}
         finally:
             await seeded.delete()
 
