@@ -57,7 +57,7 @@ async def _show(source: ClusterInput, topology: str | None, screen: Screen, watc
     screen.show(use.trees(topology))
     report_unread(state)
     if watch:
-        await _watch(use, topology, screen, source)
+        await _watch(_prepare(), topology, screen, source)
 
 
 async def _watch(use: ClusterUse, topology: str | None, screen: Screen, source: ClusterInput) -> None:

@@ -63,7 +63,8 @@ class ClusterUse:
 
     @asynccontextmanager
     async def watched(self, client: Client, changed: Callable[[], None]) -> AsyncIterator[None]:
-        """Watch the cluster until the block is left, and call `changed` after each change."""
+        """Watch the cluster until the block is left, and call `changed` after each change. Nothing must be
+        loaded before: nodes that are listed already would not be watched."""
         crd_watch = CrdWatch()
 
         def on_topology(_old: object, _new: object) -> None:
