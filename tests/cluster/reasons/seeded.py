@@ -19,16 +19,16 @@ from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS,
 from tests.cluster.reasons.causes import CAUSE, GPU, NAME, RACK, Cause, CauseNode
 from tests.namespaces import make_namespace
 
-OTHERS = "others-of-causes"
-"""The namespace of the pods that use nodes of causes."""
 _WATCHED = (SETS, GANGS, GROUPS, CLIQUES, PODS)
 
 
 class Seeded:
     """All causes, and the objects of their namespaces."""
 
-    def __init__(self, client: Client, causes: Iterable[Cause]) -> None:
+    def __init__(self, client: Client, causes: Iterable[Cause], others: str = "others") -> None:
         self.client, self.causes = client, tuple(causes)
+        self.others = others
+        """The namespace of pods that use nodes of causes."""
         self._caches: dict[Resource, Cache[AnyObject]] = {each: Cache(each, AnyObject) for each in _WATCHED}
         self._changed = asyncio.Event()
         for cache in self._caches.values():
@@ -69,7 +69,7 @@ class Seeded:
 
     async def create(self) -> None:
         """Everything that exists before the operator acts, and the sets."""
-        await make_namespace(self.client, OTHERS)
+        await make_namespace(self.client, self.others)
         await asyncio.gather(*map(self._create, self.causes))
 
     async def _create(self, cause: Cause) -> None:
@@ -109,7 +109,7 @@ class Seeded:
             resources = {"limits": {GPU: str(node.used)}}
             container = {"name": "main", "image": "other:1", "resources": resources}
             pod = {"metadata": {"name": name}, "spec": {"nodeName": name, "containers": [container]}}
-            await self.client.create(PODS, pod, namespace=OTHERS, as_type=Object)
+            await self.client.create(PODS, pod, namespace=self.others, as_type=Object)
 
     async def _report(self, cause: Cause) -> None:
         """Report the statuses of pods, as their kubelet does."""
@@ -137,7 +137,7 @@ class Seeded:
             await self._delete(SETS, NAME, cause.name)
             for number in range(len(cause.nodes)):
                 await self._delete(NODES, f"{cause.name}-{number}")
-        for name in (OTHERS, *(cause.name for cause in self.causes)):
+        for name in (self.others, *(cause.name for cause in self.causes)):
             await self._delete(NAMESPACES, name)
 
     async def _delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:

@@ -19,7 +19,7 @@ from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS
 from tests.cluster.operator.support.world import World
 from tests.cluster.reasons.causes import CAUSES, MISSING_TOPOLOGY, NAME, RACK, TOPOLOGY, Cause
 from tests.cluster.reasons.explained import explained, wrongly_explained
-from tests.cluster.reasons.seeded import OTHERS, Seeded, webhook_that_is_down
+from tests.cluster.reasons.seeded import Seeded, webhook_that_is_down
 
 SCHEDULERS = backends(
     Scheduler(
@@ -58,7 +58,8 @@ def account(placing_account: Account) -> Account:
 
 
 async def test_each_cause_is_the_first_code_of_gang_and_set(client: Client, account: Account) -> None:
-    seeded, world = Seeded(client, CAUSES), World(client, account.config, OTHERS)
+    seeded = Seeded(client, CAUSES, "others-of-causes")
+    world = World(client, account.config, seeded.others)
     async with (
         seeded.watched(),
         webhook_that_is_down(client),
@@ -100,4 +101,4 @@ def is_complete(seeded: Seeded, cause: Cause) -> bool:
         codes = {seeded.code(CLIQUES, cause, name) for name in grouped}
         if cause.expected_of_gang not in codes:
             return False
-    return all(each["status"] == "True" and OTHERS not in each["message"] for each in conditions)
+    return all(each["status"] == "True" and seeded.others not in each["message"] for each in conditions)
