@@ -38,4 +38,5 @@ def _content(intent: Intent) -> int:
     if isinstance(body, dict) and "resourceVersion" in body.get("metadata", ()):
         metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
         body = {**body, "metadata": metadata}
-    return hash(_TIMES.sub(b"", msgspec.json.encode(body, order="deterministic")))
+    # A nomination of a pod that the same plan creates contains a UID that is not known yet.
+    return hash(_TIMES.sub(b"", msgspec.json.encode(body, enc_hook=repr, order="deterministic")))
