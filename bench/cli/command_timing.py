@@ -12,7 +12,7 @@ from statistics import median
 from typing import NamedTuple
 
 GROVE = str(Path(sys.executable).with_name("grove"))
-RUNS = 7
+RUNS = 5
 
 
 class Timing(NamedTuple):

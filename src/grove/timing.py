@@ -219,6 +219,7 @@ EXPLAINED_ROWS = 8  # domains, pods, containers or events of one list
 # Plans of commands
 DRY_ROUNDS = 20  # rounds of placement for one change: a gang is decided on, nominated and released in four
 DRY_PASSES = 2_000  # passes over a set whose update is planned: one or two for each unit
+SPREAD_WORK = 100_000  # pods times nodes, up to which a second run spreads pods as the scheduler may
 PLANNED_REPLICAS = 4_096  # at most, of a set whose largest size is searched for
 
 # Admission

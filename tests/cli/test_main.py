@@ -39,7 +39,16 @@ def test_command_imports_no_other_command():
     modules = imported_by("tree", "--help")
     loaded = {name for name in modules if name.startswith("grove.cli.commands.")}
     assert loaded == {"grove.cli.commands.tree", "grove.cli.commands.common"}
-    assert not {name for name in modules if name.startswith(("grove.local", "grove.webhooks"))}
+    assert not {name for name in modules if name.startswith(("grove.local", "grove.webhooks", "aiohttp"))}
+
+
+@pytest.mark.parametrize("command", ["explain", "topology"])
+def test_cluster_is_read_before_most_is_imported(command):
+    """The rest is imported while the API server lists nodes and pods."""
+    modules = imported_by(command, "--help")
+    assert "grove.kube.client.client" in modules
+    late = ("grove.dry_run", "grove.operator.observers", "grove.plan.replica", "aiohttp")
+    assert not {name for name in modules if name.startswith(late)}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

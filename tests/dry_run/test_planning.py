@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from random import Random
 
 import pytest
 from msgspec.json import decode
@@ -13,7 +14,7 @@ from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
 from tests.cluster_state.states import shaped, unreadable, with_objects
 from tests.dry_run.plans import applied, plan, report, with_gpus
-from tests.dry_run.random_workloads import foreign_pod
+from tests.dry_run.random_workloads import foreign_pod, random_set, random_use
 from tests.plan.builders import a_set
 
 PACKED = {"topologyName": "t", "pack": {"required": "rack"}}
@@ -69,6 +70,21 @@ def test_scaled_gang_does_not_fit_beside_its_base() -> None:
     found = plan(shaped("1x1x2x4", 8, "t"), body)
     assert found.verdict is Verdict.DOES_NOT_FIT
     assert [(each.name, each.placed) for each in found.gangs] == [("wl-0", True), ("wl-0-x-0", False)]
+
+
+def test_gang_depends_on_where_the_scheduler_puts_others() -> None:
+    """The base gangs have room to spare: where their pods go is known only once they are bound."""
+    random, state = Random(60), shaped("1x2x2x4", 8, "local")
+    names = sorted(decode(item)["metadata"]["name"] for item in state.kind(NODES).items)
+    others = [foreign_pod(f"p{number}", *each) for number, each in enumerate(random_use(random, names))]
+    found = plan(with_objects(state, PODS, *others), random_set(random, "wl"))
+    assert [(gang.name, gang.placed, gang.depends) for gang in found.gangs] == [
+        ("wl-0", True, False),
+        ("wl-0-x-0", True, True),
+        ("wl-1", True, False),
+        ("wl-1-x-0", True, True),
+    ]
+    assert found.verdict is Verdict.UNKNOWN
 
 
 def test_scaled_gangs_of_refused_base_are_not_refused() -> None:

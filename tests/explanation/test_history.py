@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from grove.explanation.history import ContainerPod, Event, container_views, event_views
+from grove.explanation.events import Event
+from grove.explanation.history import ContainerPod, container_views, event_views
 from grove.explanation.model import ContainerView
 from tests.explanation.test_findings import TREE
 

@@ -61,7 +61,7 @@ CAUSES = [
     ("selector matches no node", TWO_NODES, a_gang(2, shape=a_shape(node_selector={"pool": "x"})), {},
      Code.NODE_SELECTOR_MISMATCH),
     ("selector matches too few nodes", TWO_NODES,
-     a_gang(2, shape=a_shape(node_selector={"name": "a-1-1"})), {}, Code.NODE_SELECTOR_MISMATCH),
+     a_gang(2, shape=a_shape(node_selector={"name": "a-1-1"})), {}, Code.GANG_TOO_LARGE),
     (
         "selector and affinity exclude each other",
         TWO_NODES,
@@ -77,6 +77,13 @@ CAUSES = [
     ),
     ("no node has the level's label", [a_node("a//n")], a_gang(1, "rack"), {}, Code.TOPOLOGY_LABEL_MISSING),
     ("level that the topology has not", TWO_NODES, a_gang(1, "block"), {}, Code.TOPOLOGY_LABEL_MISSING),
+    (
+        "selected nodes are tainted",
+        [*with_first(TWO_NODES, taints=MAINTENANCE), a_node("b/1/other")],
+        a_gang(1, shape=a_shape(node_selector={"name": "a-1-1"})),
+        {},
+        Code.NODE_TAINT,
+    ),
     (
         "reserved for other gangs",
         TWO_NODES,

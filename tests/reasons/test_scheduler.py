@@ -45,6 +45,12 @@ MESSAGES = [
         Code.VOLUME_NOT_BOUND,
     ),
     ("0/4 nodes are available: 4 cannot allocate all claims.", Code.CLAIM_NOT_ALLOCATED),
+    ("0/4 nodes are available: request gpu: device class gpu.x does not exist.", Code.CLAIM_NOT_ALLOCATED),
+    (
+        "0/4 nodes are available: 3 node(s) didn't match Pod's node affinity/selector, "
+        "1 node(s) didn't match pod affinity rules.",
+        Code.SCHEDULER_MESSAGE,
+    ),
     (
         '0/4 nodes are available: waiting for dynamic resource controller to create the resourceclaim "a".',
         Code.CLAIM_NOT_ALLOCATED,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from cyclopts import Parameter
-
-Output = Literal["text", "json", "yaml"]
-OutputOption = Annotated[Output, Parameter(alias="-o", help="Output format.")]
+from grove.cli.options import Output
 
 
 def write_structured(value: object, output: Output) -> None:

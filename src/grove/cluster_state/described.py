@@ -11,10 +11,11 @@ import msgspec
 from msgspec import Raw
 
 from grove.api.types.clustertopology import ClusterTopology
-from grove.cluster_state.kinds import TOPOLOGIES, ReadKind
-from grove.cluster_state.model import ClusterState, KindState
-from grove.kube.client.resource import NODES
+from grove.cluster_state.kinds import TOPOLOGIES
+from grove.cluster_state.model import ClusterState, KindState, ReadKind
+from grove.kube.client.resource import DEVICE_CLASSES, NODES, RESOURCE_SLICES, Resource
 from grove.local.cluster.cluster_shape import BLOCK, HOST, RACK, ZONE, node_manifests, parse_shape
+from grove.local.standins.dra.objects import device_classes, resource_slice
 
 LEVELS = {"zone": ZONE, "block": BLOCK, "rack": RACK, "host": HOST}
 
@@ -22,13 +23,21 @@ LEVELS = {"zone": ZONE, "block": BLOCK, "rack": RACK, "host": HOST}
 def described_state(
     shape: str, gpus: int, kinds: Iterable[ReadKind], topologies: Iterable[str] = ()
 ) -> ClusterState:
-    """A cluster of ready, empty nodes, with a topology of these names each. Every kind that is asked for is
-    served. Raises LocalError if the shape is none."""
+    """A cluster of ready, empty nodes, with a topology of each of these names, and with the devices by which
+    pods join NVLink domains if nodes have GPUs. Every kind that is asked for is served. Raises LocalError if
+    the shape is none."""
     parsed = parse_shape(shape)
-    nodes = (_ready(each) for each in node_manifests(parsed, parsed.size, gpus))
+    nodes = [_ready(each) for each in node_manifests(parsed, parsed.size, gpus)]
+    names = [each["metadata"]["name"] for each in nodes]
+    objects: dict[Resource, Iterable[Mapping[str, Any]]] = {
+        NODES: nodes,
+        TOPOLOGIES: map(_topology, topologies),
+        DEVICE_CLASSES: device_classes(),
+        RESOURCE_SLICES: (resource_slice(name, name) for name in names if gpus),
+    }
     found = {kind.resource: KindState(kind.resource) for kind in kinds}
-    found[NODES] = KindState(NODES, tuple(map(_encoded, nodes)))
-    found[TOPOLOGIES] = KindState(TOPOLOGIES, tuple(_encoded(_topology(name)) for name in topologies))
+    for resource, bodies in objects.items():
+        found[resource] = KindState(resource, tuple(map(_encoded, bodies)))
     source = f"the shape {parsed} with {gpus} GPUs a node"
     return ClusterState(found, time.time(), source=source)
 

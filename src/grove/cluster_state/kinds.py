@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
+from grove.cluster_state.model import ReadKind
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.cache.cache import Cache
-from grove.kube.client.resource import LEASES, NODES, PODS, Resource
+from grove.kube.client.resource import LEASES, NODES, PODS
 from grove.operator.caches.registry import Caches, resource_of
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 TOPOLOGIES = resource_of(ClusterTopology.KIND)
 TOPOLOGY_BINDINGS = resource_of(ClusterTopologyBinding.KIND)
-
-
-class ReadKind(Struct, frozen=True):
-    """A kind to read, and which of its objects."""
-
-    resource: Resource
-    labels: str = ""
-    fields: str = ""
 
 
 def kinds_of(caches: Caches, lease: str) -> tuple[ReadKind, ...]:

@@ -13,6 +13,14 @@ from grove.kube.client.resource import Resource
 T = TypeVar("T")
 
 
+class ReadKind(Struct, frozen=True):
+    """A kind to read, and which of its objects."""
+
+    resource: Resource
+    labels: str = ""
+    fields: str = ""
+
+
 class KindState(Struct, frozen=True):
     """The objects of one kind."""
 

@@ -14,8 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from grove import timing
-from grove.cluster_state.kinds import ReadKind
-from grove.cluster_state.model import ClusterState, KindState
+from grove.cluster_state.model import ClusterState, KindState, ReadKind
 from grove.kube.client.client import Client
 from grove.kube.errors import ApiError, Forbidden, MethodNotAllowed, NotFound, Unauthorized
 

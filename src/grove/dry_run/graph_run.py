@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.operator_setup import OperatorSetup
-from grove.dry_run.model import ObjectCount
+from grove.dry_run.memory_cluster import AppliedWrite
 from grove.dry_run.operator import DryOperator
-from grove.dry_run.set_run import object_counts
 from grove.dynamo.backends.grove import GroveBackend
 from grove.dynamo.backends.lws import LwsBackend
 from grove.dynamo.reconcile.planner import plan_graph
@@ -37,7 +36,7 @@ class RenderedSet(Struct, frozen=True):
     body: Body | None
     """None: no set is rendered."""
     existed: bool = False
-    objects: tuple[ObjectCount, ...] = ()
+    writes: tuple[AppliedWrite, ...] = ()
     errors: tuple[str, ...] = ()
 
 
@@ -61,11 +60,10 @@ async def rendered_set(
     writes = operator.memory.apply(plan.intents, operator.now)
     found = operator.caches.sets.by_index(BY_GRAPH, key)
     if not found:
-        return RenderedSet(None, objects=object_counts(writes), errors=tuple(_messages(plan)))
+        return RenderedSet(None, writes=tuple(writes), errors=tuple(_messages(plan)))
     rendered = operator.memory.get(_SET, namespace, found[0].metadata.name)
     assert rendered is not None
-    others = [each for each in writes if each.kind != PodCliqueSet.KIND.name]
-    return RenderedSet(default_set(rendered), bool(known), object_counts(others))
+    return RenderedSet(default_set(rendered), bool(known), tuple(writes))
 
 
 def _messages(plan: Plan) -> Iterator[str]:

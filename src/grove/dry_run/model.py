@@ -79,6 +79,9 @@ class PlannedGang(Struct, frozen=True, rename="camel", omit_defaults=True):
     units: tuple[PlannedUnit, ...] = ()
     """The gang itself first, then its parts."""
     missing: tuple[Missing, ...] = ()
+    depends: bool = False
+    """Whether the answer is another one if the scheduler spreads the pods of earlier gangs, which may go to
+    any node of their domain."""
     unplaced: int = 0
     """Pods beyond the minimum of their cliques that find no node."""
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.naming import labels
+from grove.api.types.pod import Pod
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.cache_loading import list_nodes, load_caches
 from grove.cluster_state.model import ClusterState
@@ -32,7 +33,7 @@ from grove.operator.observers.workload import Observer
 from grove.plan.desired.expand import Gang
 from grove.plan.desired.limits import too_many_pods
 from grove.plan.model import Plan, ReplicaReport
-from grove.plan.placement.assignment import Decision, GangName, PodSlot
+from grove.plan.placement.assignment import Assignment, Decision, GangName, PodSlot
 from grove.plan.placement.decision import reservations
 from grove.plan.placement.demand import Demand
 from grove.plan.placement.rounds.round import run_round
@@ -42,6 +43,7 @@ from grove.plan.scale_in import has_objects, plan_scale_in
 from grove.plan.snapshot import SetSnapshot, Snapshot
 from grove.schedulers.backend import SchedulerBackend
 from grove.schedulers.kube import Kube
+from grove.topology.placement.model import PODS
 
 INIT_IMAGE = "grove-initc"
 """Stands for the image of the init container: which one it is changes no decision."""
@@ -279,6 +281,29 @@ class DryOperator:
             for decision in self.placement.of(key).decisions.values()
             for slot, node in decision.nodes.items()
         }
+
+    def free_choice(self, key: ReplicaKey) -> frozenset[PodSlot]:
+        """The pods of a replica for which the scheduler may choose any node of their domain."""
+        found = self.placement.of(key).decisions.values()
+        free = (each for each in found if isinstance(each, Assignment) and not each.nominated)
+        return frozenset(slot for each in free for slot in each.nodes)
+
+    def least_used_node(self, pod: Pod) -> str:
+        """The node that the scheduler is likely to choose for a pod: of those with room, the one with the
+        fewest pods."""
+        found = self.view.pod(pod.metadata.namespace, pod.metadata.name)
+        if found is None or found.profile.shape is None:
+            return ""
+        names = (node.metadata.name for node in self.caches.nodes)
+        fitting = [
+            name
+            for name in names
+            if self.view.could_go(found, name) and self.view.has_room(name, found.profile.requests)
+        ]
+        return min(fitting, key=lambda name: (self._pods_on(name), name), default="")
+
+    def _pods_on(self, node: str) -> int:
+        return sum(used.get(PODS, 0) for used in self.view.use_by_priority(node).values())
 
 
 def _default_backend(setup: OperatorSetup) -> Kube:

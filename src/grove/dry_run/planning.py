@@ -6,20 +6,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.naming.well_known import SET_FINALIZER
-from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.dry_run.admission import Admitted, admit_by_rules
 from grove.dry_run.documents import Document
 from grove.dry_run.gang_report import planned_gang
 from grove.dry_run.graph_run import rendered_set
+from grove.dry_run.memory_cluster import AppliedWrite
 from grove.dry_run.model import (
-    ObjectCount,
     PlannedGang,
     PlanReport,
     Verdict,
@@ -48,10 +49,12 @@ class Planner:
         now: float,
         ask_server: ServerAdmission | None = None,
     ) -> None:
-        self._state, self._setup, self._ask_server = state, setup, ask_server
-        self.operator = DryOperator(state, setup, now)
-        self.operator.observe_existing()
-        self.operator.run_rounds()
+        self._state, self._setup, self._started_at, self._ask_server = state, setup, now, ask_server
+        self._topologies: list[Body] = []
+        """The topologies of the input so far."""
+        self._sets: list[tuple[Body, bool]] = []
+        """Its sets so far, and whether they existed."""
+        self.operator = self._new_operator()
 
     async def plan(self, documents: list[Document], *, largest: bool = False) -> PlanReport:
         """The plan of all documents. `largest`: also how many replicas of each set fit now."""
@@ -60,13 +63,21 @@ class Planner:
         unread = tuple(map(str, self._state.unread))
         return PlanReport(self._state.source, verdict, plans, unread)
 
-    def stored(self, document: Document) -> Body | None:
-        """The object of the same name as it is stored."""
+    def _new_operator(self) -> DryOperator:
+        """An operator that knows what exists, and what of it waits for nodes."""
+        operator = DryOperator(self._state, self._setup, self._started_at)
+        for body in self._topologies:
+            operator.memory.put(body, operator.now)
+        operator.observe_existing()
+        operator.run_rounds()
+        return operator
+
+    def _stored(self, document: Document) -> Body | None:
         kind = f"{document.kind.api_version}/{document.kind.name}"
         return self.operator.memory.get(kind, document.namespace, document.name)
 
     async def _plan(self, document: Document, *, largest: bool) -> WorkloadPlan:
-        stored = self.stored(document)
+        stored = self._stored(document)
         admitted = await self._ask_server(document, stored) if self._ask_server is not None else None
         if admitted is None:
             admitted = admit_by_rules(document, stored, self._setup, self.operator.caches)
@@ -82,62 +93,75 @@ class Planner:
         elif document.kind == DynamoGraphDeployment.KIND:
             plan = await self._plan_graph(plan, body, largest=largest)
         else:
+            self._topologies.append(body)
             self.operator.memory.put(body, self.operator.now)
-        if plan.action == "update" and not plan.objects and plan.update is None:
-            plan = replace(plan, action="unchanged" if _same_spec(stored, body) else "update")
+        if not plan.objects and plan.update is None and _same_spec(stored, body):
+            return replace(plan, action="unchanged")
         return plan
 
-    def _plan_set(self, plan: WorkloadPlan, body: Body, existed: bool, *, largest: bool) -> WorkloadPlan:
-        most = largest_size(self._state, self._setup, self.operator.now, body) if largest else None
+    def _plan_set(
+        self,
+        plan: WorkloadPlan,
+        body: Body,
+        existed: bool,
+        *,
+        largest: bool,
+        earlier: tuple[AppliedWrite, ...] = (),
+    ) -> WorkloadPlan:
+        """The plan of a set. `earlier`: what is written for the graph that it is rendered from."""
         finalizers = {*body["metadata"].get("finalizers", ()), SET_FINALIZER}
         body = {**body, "metadata": {**body["metadata"], "finalizers": sorted(finalizers)}}
+        most = largest_size(self._new_operator(), body, existed) if largest else None
         self.operator.memory.put(body, self.operator.now)
         run = SetRun(self.operator, SetKey(plan.namespace, body["metadata"]["name"]), existed)
         outcome = run.run()
-        gangs = tuple(self._gangs(run))
+        gangs, objects = tuple(planned_gangs(self.operator, run)), object_counts((*earlier, *outcome.writes))
+        if any(gang.base_gang for gang in gangs):
+            gangs = self._compared(gangs, body, existed)
+        self._sets.append((body, existed))
         return replace(
             plan,
             verdict=self._verdict(gangs, outcome),
             gangs=gangs,
-            objects=object_counts(outcome.writes),
+            objects=objects,
             update=outcome.update,
             fabric_domains=outcome.domains,
-            claims=_claims(object_counts(outcome.writes)),
+            claims=tuple(name for each in objects if each.kind == "ResourceClaim" for name in each.created),
             errors=tuple(each.message for each in outcome.errors),
             notes=tuple(self._notes(run)),
             max_replicas=most,
         )
 
+    def _compared(self, gangs: tuple[PlannedGang, ...], body: Body, existed: bool) -> tuple[PlannedGang, ...]:
+        """The gangs, marked where the answer depends on the nodes that the scheduler chooses for earlier
+        ones. A second run lets it spread pods wherever it may."""
+        pods = sum(gang.pods for gang in gangs)
+        if pods * len(self._state.kind(NODES).items) > timing.SPREAD_WORK:
+            return gangs
+        operator = self._new_operator()
+        for each, is_stored in (*self._sets, (body, existed)):
+            operator.memory.put(each, operator.now)
+            key = SetKey(each["metadata"]["namespace"], each["metadata"]["name"])
+            run = SetRun(operator, key, is_stored, operator.least_used_node)
+            run.run()
+        others = {gang.name: gang for gang in planned_gangs(operator, run)}
+        return tuple(replace(gang, depends=_differs(gang, others.get(gang.name))) for gang in gangs)
+
     async def _plan_graph(self, plan: WorkloadPlan, body: Body, *, largest: bool) -> WorkloadPlan:
         rendered = await rendered_set(self.operator, self._setup, plan.namespace, plan.name, body)
+        writes = rendered.writes
         if rendered.body is None:
-            return replace(plan, verdict=Verdict.UNKNOWN, errors=rendered.errors, objects=rendered.objects)
-        planned = self._plan_set(plan, rendered.body, rendered.existed, largest=largest)
-        return replace(planned, objects=_merged(rendered.objects, planned.objects))
-
-    def _gangs(self, run: SetRun) -> Iterator[PlannedGang]:
-        operator = self.operator
-        for key, gang in run.gangs():
-            found = operator.decided.get(GangName(key.namespace, gang.name))
-            if found is not None:
-                capacity = operator.placement.capacity
-                yield planned_gang(capacity, found.demand, found.decision, gang.base_gang)
-                continue
-            pods = sum(clique.replicas for clique in gang.cliques)
-            if operator.is_bound(key, gang):
-                continue
-            waits = f"waits for base gang {gang.base_gang}" if gang.base_gang else "asks for no nodes yet"
-            yield PlannedGang(gang.name, pods, False, gang.base_gang, message=waits)
+            errors, objects = rendered.errors, object_counts(writes)
+            return replace(plan, verdict=Verdict.UNKNOWN, errors=errors, objects=objects)
+        return self._plan_set(plan, rendered.body, rendered.existed, largest=largest, earlier=writes)
 
     def _verdict(self, gangs: tuple[PlannedGang, ...], outcome: SetOutcome) -> Verdict:
-        if any(each.refused for each in gangs):
+        if any(each.refused and not each.depends for each in gangs):
             return Verdict.DOES_NOT_FIT
         needed = [self._state.kind(each) for each in (NODES, PODS)]
         known = all(each.listed and not each.namespace for each in needed)
-        placed = all(each.placed for each in gangs)
-        if placed and known and not outcome.errors:
-            return Verdict.FITS
-        return Verdict.UNKNOWN
+        placed = all(each.placed and not each.depends for each in gangs)
+        return Verdict.FITS if placed and known and not outcome.errors else Verdict.UNKNOWN
 
     def _notes(self, run: SetRun) -> Iterator[str]:
         for name in run.schedulers():
@@ -145,33 +169,51 @@ class Planner:
                 yield f"{name} chooses the nodes itself: this is what the solver of grove finds"
 
 
-_SET = f"{PodCliqueSet.KIND.api_version}/{PodCliqueSet.KIND.name}"
+def planned_gangs(operator: DryOperator, run: SetRun) -> Iterator[PlannedGang]:
+    """The gangs of a set that are not bound already."""
+    for key, gang in run.gangs():
+        found = operator.decided.get(GangName(key.namespace, gang.name))
+        if found is not None:
+            capacity = operator.placement.capacity
+            yield planned_gang(capacity, found.demand, found.decision, gang.base_gang)
+        elif not operator.is_bound(key, gang):
+            pods = sum(clique.replicas for clique in gang.cliques)
+            waits = f"waits for base gang {gang.base_gang}" if gang.base_gang else "asks for no nodes yet"
+            yield PlannedGang(gang.name, pods, False, gang.base_gang, message=waits)
 
 
-def largest_size(state: ClusterState, setup: OperatorSetup, now: float, body: Body) -> int:
+def _differs(gang: PlannedGang, other: PlannedGang | None) -> bool:
+    """Whether a gang is placed in one of two runs only, or in other domains of its required levels."""
+    if other is None or gang.placed != other.placed or gang.unplaced != other.unplaced:
+        return True
+    required, others = (
+        {unit.name: unit.domain for unit in each.units if unit.required} for each in (gang, other)
+    )
+    return required != others
+
+
+def largest_size(operator: DryOperator, body: Body, existed: bool) -> int:
     """How many replicas of a set fit now, up to a limit. Twice as many are tried until one does not fit:
     replicas are equal, so it does not matter which ones."""
-    operator = DryOperator(state, setup, now)
-    operator.observe_existing(SetKey(body["metadata"]["namespace"], body["metadata"]["name"]))
-    existed = operator.memory.get(_SET, body["metadata"]["namespace"], body["metadata"]["name"]) is not None
+    key = SetKey(body["metadata"]["namespace"], body["metadata"]["name"])
     size = fitting = 1
     while fitting == size and size < timing.PLANNED_REPLICAS:
         size = min(2 * size, timing.PLANNED_REPLICAS)
         operator.memory.put({**body, "spec": {**body["spec"], "replicas": size}}, operator.now)
-        run = SetRun(operator, SetKey(body["metadata"]["namespace"], body["metadata"]["name"]), existed)
+        run = SetRun(operator, key, existed)
         run.run()
         fitting = run.placed_replicas()
     return fitting
 
 
 def _same_spec(stored: Body | None, body: Body) -> bool:
-    return stored is not None and stored.get("spec") == body.get("spec")
-
-
-def _claims(objects: tuple[ObjectCount, ...]) -> tuple[str, ...]:
-    return tuple(name for each in objects if each.kind == "ResourceClaim" for name in each.created)
-
-
-def _merged(first: tuple[ObjectCount, ...], then: tuple[ObjectCount, ...]) -> tuple[ObjectCount, ...]:
-    kinds = {each.kind for each in then}
-    return (*(each for each in first if each.kind not in kinds), *then)
+    """Whether two objects ask for the same. Defaults that only one of them has do not count."""
+    if stored is None:
+        return False
+    if body["kind"] != PodCliqueSet.KIND.name:
+        return bool(stored.get("spec") == body.get("spec"))
+    before, after = (
+        msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(each["spec"]), type=PodCliqueSetSpec))
+        for each in (stored, body)
+    )
+    return bool(msgspec.json.decode(before) == msgspec.json.decode(after))

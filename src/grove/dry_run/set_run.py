@@ -3,7 +3,7 @@ become ready at once, until nothing changes any more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -33,6 +33,10 @@ _POD = f"{PODS.api_version}/{PODS.kind}"
 _TEMPLATE = f"{RESOURCE_CLAIM_TEMPLATES.api_version}/{RESOURCE_CLAIM_TEMPLATES.kind}"
 
 
+NodeChoice = Callable[[Pod], str]
+"""The node of a pod; empty if there is none for it."""
+
+
 class SetOutcome(Struct, frozen=True):
     """What was written for a set, in order, and what an update did."""
 
@@ -43,10 +47,14 @@ class SetOutcome(Struct, frozen=True):
 
 
 class SetRun:
-    """The run of one set, which must be in the caches of the operator."""
+    """The run of one set, which must be in the caches of the operator. `choose_node`: the node of a pod for
+    which the scheduler may choose any node of its domain; by default the one that placement chose."""
 
-    def __init__(self, operator: DryOperator, key: SetKey, existed: bool) -> None:
+    def __init__(
+        self, operator: DryOperator, key: SetKey, existed: bool, choose_node: NodeChoice | None = None
+    ) -> None:
         self._operator, self._key, self._existed = operator, key, existed
+        self._choose_node = choose_node
         self._writes: list[AppliedWrite] = []
         self._errors: dict[UserError, None] = {}
         self._domains: list[str] = []
@@ -54,6 +62,11 @@ class SetRun:
         self._lowest: int | None = None
         self._start = operator.now
         self._is_independent = not existed and not any(gang.base_gang for _, gang in self.gangs())
+
+    @property
+    def has_followers(self) -> bool:
+        """Whether gangs wait for others to be bound: the nodes of those decide about them."""
+        return not self._is_independent
 
     @property
     def workload(self) -> PodCliqueSet:
@@ -193,11 +206,13 @@ class SetRun:
         """Bind the pods that are not gated to the nodes that were chosen for them; they become ready."""
         bound = False
         for key in self.replicas:
-            nodes = self._operator.assigned_nodes(key)
+            nodes, free = self._operator.assigned_nodes(key), self._operator.free_choice(key)
             for pod in self._operator.caches.pods.by_index(BY_REPLICA, key):
                 if pod.spec.node_name or pod.spec.scheduling_gates or pod_state.terminating(pod):
                     continue
-                if node := nodes.get(_slot(pod)):
+                slot = _slot(pod)
+                chosen = self._choose_node(pod) if self._choose_node is not None and slot in free else ""
+                if node := chosen or nodes.get(slot):
                     self._bind(pod, node)
                     bound = True
         return bound

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from grove import timing
 from grove.api.formats.natural_order import natural_order
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.cluster_state.kinds import GRAPHS
+from grove.cluster_state.kinds import GRAPHS, kinds_of
 from grove.cluster_state.model import ClusterState
-from grove.cluster_state.operator_setup import OperatorSetup
+from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
 from grove.dry_run.operator import DryOperator
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.explanation.events import Event
 from grove.explanation.findings import find_reasons, is_whole_set, state_text, waiting_replicas, waits
-from grove.explanation.history import ContainerPod, Event, container_views, event_views
+from grove.explanation.history import ContainerPod, container_views, event_views
 from grove.explanation.model import Explanation, ObjectRef, ReasonView
 from grove.explanation.placement import PlanFindings
 from grove.explanation.subtree import Objects, Subtree, find, subtree
@@ -29,13 +30,23 @@ from grove.reasons.model import WaitReason
 SETS = resource_of(PodCliqueSet.KIND)
 
 
+class Preparation:
+    """What is known before the cluster is read: the operator that is assumed, and what it reads."""
+
+    def __init__(self, lease: str) -> None:
+        self._setup = operator_setup()
+        self.kinds = kinds_of(new_caches(self._setup), lease)
+
+    def explainer(self, state: ClusterState, events: Sequence[Event] = ()) -> Explainer:
+        """Explains the objects of a state."""
+        return Explainer(state, self._setup, events)
+
+
 class Explainer:
     """Explains objects of one state. Must be used in a running event loop, as the caches are."""
 
-    def __init__(
-        self, state: ClusterState, setup: OperatorSetup, events: Sequence[Event] = (), now: float = 0.0
-    ) -> None:
-        self._state, self._events, self._now = state, events, now or state.taken_at
+    def __init__(self, state: ClusterState, setup: OperatorSetup, events: Sequence[Event] = ()) -> None:
+        self._state, self._events, self._now = state, events, state.taken_at
         _reject_unreadable(state)
         operator = DryOperator(state, setup, self._now)
         caches = operator.caches
@@ -113,15 +124,14 @@ class Explainer:
         return [each for each in found if each.about in wanted]
 
     def _operator_reason(self, tree: Subtree) -> WaitReason | None:
-        """That no operator leads: its Lease is not held, or it has none and the set was not reconciled."""
+        """That no operator leads: its Lease is not held, or it has none and the set was never reconciled."""
         if self._leases is None:
             return None
         at = datetime.fromtimestamp(self._now, UTC)
         if any(is_held(lease, at) for lease in self._leases):
             return None
-        workload = tree.workload
         if not self._leases:
-            if workload is not None and workload.status.observed_generation == workload.metadata.generation:
+            if _was_reconciled(tree):  # by an operator with another Lease, or without leader election
                 return None
             return WaitReason(ReasonCode.NO_OPERATOR_LEADING, "there is no Lease of an operator")
         last = max(self._leases, key=lambda each: timestamp(each.spec.renew_time))
@@ -132,6 +142,13 @@ class Explainer:
             f"Lease {name} was not renewed since {last.spec.renew_time}",
             since=since,
         )
+
+
+def _was_reconciled(tree: Subtree) -> bool:
+    if tree.workload is None:
+        return False
+    status = tree.workload.status
+    return bool(status.observed_generation or status.conditions or status.last_errors)
 
 
 def _view(reason: WaitReason, namespace: str) -> ReasonView:

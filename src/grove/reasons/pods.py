@@ -26,7 +26,7 @@ _CRASH_LOOP = "CrashLoopBackOff"
 def pod_reason(pod: Pod) -> WaitReason | None:
     """Why a pod is not scheduled or not ready; None if no reason is known."""
     about = ObjectName("Pod", pod.metadata.name)
-    if not pod.spec.node_name:
+    if not pod.spec.node_name and not _has_condition(pod, "PodScheduled"):
         return _unscheduled_reason(pod, about)
     if pod.status.phase == PodPhase.FAILED:
         return WaitReason(Code.POD_FAILED, "it has failed", about)
@@ -93,6 +93,9 @@ def _container_reason(status: ContainerStatus) -> tuple[Code, str] | None:
 def unready(pods: Iterable[Pod]) -> Iterator[Pod]:
     """The pods that are not ready, without those that terminate."""
     for pod in pods:
-        ready = any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
-        if not ready and pod.metadata.deletion_timestamp is None:
+        if pod.metadata.deletion_timestamp is None and not _has_condition(pod, "Ready"):
             yield pod
+
+
+def _has_condition(pod: Pod, type_: str) -> bool:
+    return any(each.type == type_ and each.status == "True" for each in pod.status.conditions)

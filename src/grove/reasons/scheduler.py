@@ -13,7 +13,10 @@ from grove.reasons.model import ObjectName, WaitReason
 
 _PHRASES = (
     (re.compile(r"persistent ?volume|volume zone|pvc\(s\)", re.IGNORECASE), Code.VOLUME_NOT_BOUND),
-    (re.compile(r"resource ?claim|allocate all claims", re.IGNORECASE), Code.CLAIM_NOT_ALLOCATED),
+    (
+        re.compile(r"resource ?claim|allocate all claims|device class", re.IGNORECASE),
+        Code.CLAIM_NOT_ALLOCATED,
+    ),
     (re.compile(r"Insufficient |Too many pods"), Code.INSUFFICIENT_RESOURCES),
     (re.compile(r"were unschedulable"), Code.NODE_CORDONED),
     (re.compile(r"node\.kubernetes\.io/unschedulable"), Code.NODE_CORDONED),
@@ -24,7 +27,8 @@ _PHRASES = (
 """Phrases of Kubernetes' scheduler, the most specific first."""
 _COUNTED = re.compile(r"(\d+) ((?:node\(s\)|Insufficient|Too many|cannot allocate)[^,;.{]*(?:\{[^}]*\})?)")
 _AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
-_FREED_BY_OTHERS = (Code.INSUFFICIENT_RESOURCES,)
+_NOT_TRIED = (Code.NODE_CORDONED, Code.NODE_NOT_READY, Code.NODE_TAINT, Code.NODE_SELECTOR_MISMATCH)
+"""Nodes of which the scheduler looks at nothing else. The others are those that pods could use."""
 
 
 def scheduler_reason(text: str, scheduler: str = "", about: ObjectName | None = None) -> WaitReason:
@@ -35,18 +39,17 @@ def scheduler_reason(text: str, scheduler: str = "", about: ObjectName | None = 
 
 
 def _code(text: str) -> Code:
-    """That which most nodes are refused for; nodes with too little free count first: they are the ones that
-    the pods could use."""
+    """What most nodes are refused for. Those that pods may use count first, and of these a shortage, which
+    others may end."""
     found = text.partition("preemption:")[0]
     counts: Counter[Code] = Counter()
     for number, phrase in _COUNTED.findall(found):
-        if (code := _phrase_code(phrase)) is not None:
-            counts[code] += int(number)
-    for code in _FREED_BY_OTHERS:
-        if code in counts:
-            return code
+        counts[_phrase_code(phrase) or Code.SCHEDULER_MESSAGE] += int(number)
+    if Code.INSUFFICIENT_RESOURCES in counts:
+        return Code.INSUFFICIENT_RESOURCES
+    tried = Counter({code: count for code, count in counts.items() if code not in _NOT_TRIED})
     if counts:
-        return counts.most_common(1)[0][0]
+        return (tried or counts).most_common(1)[0][0]
     # What is wrong with the pod itself has no count of nodes.
     return _phrase_code(_AVAILABLE.sub("", found)) or Code.SCHEDULER_MESSAGE
 

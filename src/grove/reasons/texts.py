@@ -136,7 +136,7 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
         "add a toleration to the pod template, or remove the taint",
     ),
     Code.NODE_SELECTOR_MISMATCH: (
-        "nodes do not match node selector or node affinity of the pods",
+        "no node matches node selector or node affinity of the pods",
         "correct the selector in the pod template, or label nodes",
     ),
     Code.INSUFFICIENT_RESOURCES: (

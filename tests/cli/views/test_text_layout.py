@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from grove.cli.views.line_width import shorten
 from grove.cli.views.set_view import CliqueView, PodView, ReplicaView, SetView
-from grove.cli.views.text_layout import Row, lines, shorten, tree
+from grove.cli.views.text_layout import Row, lines, tree
 from tests.cli.views.builders import a_simulator, set_status, view
 from tests.plan.simulator import actors
 

@@ -135,6 +135,19 @@ def test_placement_page(home: Path) -> None:
     assert left(home) == []
 
 
+def test_explain_page(home: Path) -> None:
+    output = run_commands(block(section("docs/explain.md", "Try it")), home).stdout
+    assert re.search(r"^PodCliqueSet default/packed: 0/2 .*\n1\. NoOperatorLeading", output, re.MULTILINE)
+    assert re.search(r"^PodCliqueSet default/packed: 2/2 .*\nnothing waits$", output, re.MULTILINE)
+    assert re.search(r"^cluster +█+░+ +32/128 free, 16 nodes", output, re.MULTILINE)
+    assert re.search(r"^default +whole +InsufficientResources +", output, re.MULTILINE)
+    assert re.search(r"^1\. InsufficientResources, PodGang whole-\d", output, re.MULTILINE)
+    assert re.search(r"^gang whole-\d: 8 pods, in one rack, needs 64 nvidia.com/gpu$", output, re.MULTILINE)
+    assert re.search(r"rack z0/z0-b0/z0-b0-r\d +8 +32 of 64 +32 +4 of 8$", output, re.MULTILINE)
+    assert '"code": "InsufficientResources"' in output
+    assert left(home) == []
+
+
 def test_updates_and_recovery_pages(home: Path) -> None:
     """The commands of the second page run on the cluster of the first."""
     *commands, kill, down_ = block(section("docs/updates.md", "Try it"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from grove.topology.placement.answers import Reason
 from grove.topology.placement.eligibility import contradiction, rejection
@@ -28,12 +29,23 @@ def named(operator: str, *names: str) -> PodShape:
 
 
 SELECTOR, TAINT = Reason.SELECTOR, Reason.TAINT
+CORDON, LOST = Taint("node.kubernetes.io/unschedulable"), Taint("node.kubernetes.io/unreachable")
 CASES: list[tuple[str, PodShape, Node, tuple[Reason, str] | None]] = [
     ("plain", shape(), Node("n"), None),
     ("not ready", shape(), Node("n", ready=False), (Reason.NOT_READY, "")),
     ("cordoned", shape(), CORDONED, (Reason.CORDONED, "")),
     ("cordon tolerated", shape(Toleration(operator="Exists")), CORDONED, None),
     ("tainted", shape(), TAINTED, (TAINT, "gpu")),
+    ("cordoned by a taint", shape(), Node("n", taints=(CORDON,)), (Reason.CORDONED, "")),
+    ("not ready by a taint", shape(), Node("n", taints=(LOST,)), (Reason.NOT_READY, "")),
+    ("cordoned and tainted", shape(), replace(TAINTED, unschedulable=True), (TAINT, "gpu")),
+    ("cordoned and not ready", shape(), replace(CORDONED, ready=False), (Reason.CORDONED, "")),
+    (
+        "tainted and not selected",
+        shape(node_selector={"x": "1"}),
+        replace(TAINTED, ready=False),
+        (SELECTOR, "x"),
+    ),
     ("taint that only prefers", shape(), Node("n", taints=(Taint("a", "", "PreferNoSchedule"),)), None),
     ("taint that evicts", shape(), Node("n", taints=(Taint("a", "", "NoExecute"),)), (TAINT, "a")),
     ("tolerated by value", shape(Toleration("gpu", "Equal", "yes")), TAINTED, None),

@@ -1,4 +1,4 @@
-"""Shared by `grove get` and `grove tree`: common options, reading the objects of sets, printing lines."""
+"""Shared by `grove get` and `grove tree`: reading the objects of sets, printing lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
-from cyclopts import Parameter
 from rich.console import Console
 
 from grove.api.naming import labels
@@ -33,14 +32,6 @@ from grove.plan.desired.shared_claims import has_shared_claims
 
 T = TypeVar("T")
 
-KubeconfigOption = Annotated[
-    Path | None, Parameter(help="Path of a kubeconfig; default: KUBECONFIG or ~/.kube/config.")
-]
-ContextOption = Annotated[str | None, Parameter(help="Context of the kubeconfig; default: its current one.")]
-NamespaceOption = Annotated[str | None, Parameter(alias="-n", help="Namespace; default: the context's.")]
-AllOption = Annotated[bool, Parameter(alias="-A", negative=(), help="All namespaces.")]
-OutputOption = Annotated[Literal["text", "json"], Parameter(alias="-o", help="Output format.")]
-
 
 class SetNotFound(KubeError):
     """The requested set does not exist, or the request is ambiguous."""
@@ -54,13 +45,18 @@ def read_set_views(
     all_namespaces: bool,
 ) -> tuple[SetView, ...]:
     """Read the requested sets. Raises KubeError with a message that names the remedy."""
+    connection = config.load(kubeconfig, context)
+    place = place_of(connection, name, namespace, all_namespaces)
+    return set_views(asyncio.run(read(connection, place, name)), time.time())
+
+
+def place_of(connection: Config, name: str | None, namespace: str | None, all_namespaces: bool) -> str | None:
+    """The namespace to read; None: all. Raises SetNotFound for options that exclude each other."""
     if all_namespaces and namespace:
         raise SetNotFound(f"--namespace {namespace} and --all-namespaces exclude each other: use one of them")
     if all_namespaces and name:
         raise SetNotFound(f"{name}: a name needs a namespace: replace --all-namespaces with --namespace")
-    connection = config.load(kubeconfig, context)
-    place = None if all_namespaces else namespace or connection.namespace
-    return set_views(asyncio.run(read(connection, place, name)), time.time())
+    return None if all_namespaces else namespace or connection.namespace
 
 
 async def read(connection: Config, namespace: str | None, name: str | None) -> SetObjects:
@@ -73,13 +69,19 @@ async def read(connection: Config, namespace: str | None, name: str | None) -> S
                 (await client.list(resource, as_type=as_type, namespace=namespace, labels=chosen)).items
             )
 
-        sets = await _sets(client, connection, namespace, name)
-        groups, cliques, gangs, pods = await asyncio.gather(
+        parts = asyncio.gather(
             listed(resource_of(PodCliqueScalingGroup.KIND), PodCliqueScalingGroup),
             listed(resource_of(PodClique.KIND), PodClique),
             listed(resource_of(PodGang.KIND), PodGang),
             listed(PODS, ReasonedPod),
         )
+        # If the sets cannot be read, that is the error to report; those of the parts are its consequence.
+        parts.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            sets = await _sets(client, connection, namespace, name)
+            groups, cliques, gangs, pods = await parts
+        finally:
+            parts.cancel()
         claims: tuple[ResourceClaim, ...] = ()
         if any(has_shared_claims(found.spec.template) for found in sets):
             with suppress(NotFound, Forbidden):  # without access to claims the rest is shown

@@ -10,10 +10,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from grove.api.configuration.types import LeaderElection
+from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.console import open_console
 from grove.cli.views.operator_view import OperatorView, operator_line, operator_view
 from grove.cli.views.set_table import table
+from grove.cli.views.set_view import SetObjects, set_views
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.resource import LEASES
@@ -26,12 +28,12 @@ _LEASE = LeaderElection().resource_name
 def get(
     name: str | None = None,
     *,
-    namespace: common.NamespaceOption = None,
-    all_namespaces: common.AllOption = False,
-    output: common.OutputOption = "text",
+    namespace: options.NamespaceOption = None,
+    all_namespaces: options.AllOption = False,
+    output: options.OutputOption = "text",
     lease: Annotated[str, Parameter(help="Name of the operator's Lease.")] = _LEASE,
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """List PodCliqueSets with their available replicas, running gangs, ready pods, topology and errors, and
     say whether an operator leads.
@@ -41,8 +43,10 @@ def get(
     name
         Name of a PodCliqueSet; default: all of the namespace.
     """
-    views = common.read_set_views(name, kubeconfig, context, namespace, all_namespaces)
-    operator = asyncio.run(_operator(config.load(kubeconfig, context), lease))
+    connection = config.load(kubeconfig, context)
+    place = common.place_of(connection, name, namespace, all_namespaces)
+    objects, operator = asyncio.run(_read(connection, place, name, lease))
+    views = set_views(objects, time.time())
     if output == "json":
         common.show_json(views, operator=operator)
         return 0
@@ -56,6 +60,12 @@ def get(
     if operator is not None:
         sys.stderr.write(operator_line(operator, lease) + "\n")
     return 0
+
+
+async def _read(
+    connection: config.Config, namespace: str | None, name: str | None, lease: str
+) -> tuple[SetObjects, OperatorView | None]:
+    return await asyncio.gather(common.read(connection, namespace, name), _operator(connection, lease))
 
 
 async def _operator(connection: config.Config, lease: str) -> OperatorView | None:

@@ -20,6 +20,7 @@ from grove.api.configuration import loading
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import LeaderElection
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.commands.operator import read as read_configuration
 from grove.cli.console import open_console
@@ -30,6 +31,7 @@ from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
 from grove.cluster_state.reading import read_state
+from grove.cluster_state.redaction import without_values
 from grove.cluster_state.snapshot_file import read_file
 from grove.dry_run.admission import admit_by_server
 from grove.dry_run.documents import Document, InputError, read_documents
@@ -62,7 +64,10 @@ def plan(
     name: str | None = None,
     *,
     file: Annotated[
-        str | None, Parameter(alias="-f", help="File of the objects, YAML or JSON; - for stdin.")
+        str | None,
+        Parameter(
+            alias="-f", allow_leading_hyphen=True, help="File of the objects, YAML or JSON; - for stdin."
+        ),
     ] = None,
     replicas: Annotated[int | None, Parameter(help="Plan the named set with this many replicas.")] = None,
     max_: Annotated[
@@ -78,10 +83,10 @@ def plan(
     config_: Annotated[
         Path | None, Parameter(name="--config", help="Configuration of the operator; default: all enabled.")
     ] = None,
-    namespace: common.NamespaceOption = None,
+    namespace: options.NamespaceOption = None,
     output: Format = "text",
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """Show what would happen if objects were applied, and whether they fit. Nothing is written.
 
@@ -141,6 +146,8 @@ async def _report(request: _Request, setup: OperatorSetup) -> PlanReport:
             if request.file is not None
             else [_named(state, request, namespace)]
         )
+        if request.snapshot is not None:  # it has no values of environment variables either
+            documents = [Document(each.kind, without_values(each.body)) for each in documents]
         planner = Planner(state, setup, now, ask_server)
         return await planner.plan(documents, largest=request.largest)
 
@@ -158,7 +165,7 @@ async def _cluster(
     if request.shape is not None:
         documents = read_documents(text, request.file or "", namespace)
         gpus = 8 if request.gpus is None else request.gpus
-        topologies = unknown_topologies(documents)
+        topologies = unknown_topologies(documents) or ("local",)
         yield described_state(request.shape, gpus, kinds, topologies), namespace, None
         return
     connection = config.load(request.kubeconfig, request.context)

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from grove.api.configuration.types import LeaderElection
-from grove.cli.commands import common
+from grove.cli import options
 from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import new_caches, operator_setup
@@ -25,8 +25,8 @@ def snapshot(
     namespace: Annotated[
         str | None, Parameter(alias="-n", help="Read the objects of this namespace only; default: of all.")
     ] = None,
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """Write the state of the cluster as JSON: nodes, pods, workloads, topologies, devices and volumes.
 

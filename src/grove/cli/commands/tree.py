@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.console import open_console
 from grove.cli.views.text_layout import lines
@@ -16,12 +17,12 @@ from grove.cli.views.text_layout import tree as rows
 def tree(
     name: str | None = None,
     *,
-    namespace: common.NamespaceOption = None,
-    all_namespaces: common.AllOption = False,
+    namespace: options.NamespaceOption = None,
+    all_namespaces: options.AllOption = False,
     pods: Annotated[bool, Parameter(help="Show pods, or only down to the cliques.")] = True,
-    output: common.OutputOption = "text",
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    output: options.OutputOption = "text",
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """Show a PodCliqueSet as a tree: its replicas, gangs, groups, cliques and pods, with their state.
 

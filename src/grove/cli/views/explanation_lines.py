@@ -9,8 +9,8 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from grove.cli.views.line_width import shorten
 from grove.cli.views.set_table import age_text
-from grove.cli.views.text_layout import shorten
 from grove.explanation.model import (
     ContainerView,
     DomainRow,

@@ -33,7 +33,8 @@ def plan_rows(report: PlanReport) -> Iterator[Row]:
 
 def _workload(plan: WorkloadPlan) -> Row:
     name = f"{plan.namespace}/{plan.name}" if plan.namespace else plan.name
-    facts = [plan.action] if plan.verdict is Verdict.REJECTED else [_TEXTS[plan.verdict], plan.action]
+    is_workload = plan.namespace and plan.verdict is not Verdict.REJECTED
+    facts = [_TEXTS[plan.verdict], plan.action] if is_workload else [plan.action]
     if plan.max_replicas is not None:
         facts.append(f"at most {plan.max_replicas} replica{_s(plan.max_replicas)} now")
     children = [
@@ -92,6 +93,8 @@ def _gang(gang: PlannedGang) -> Row:
             facts.append(f"by fallback {gang.fallback} after {gang.after:g} s")
         if gang.preempts:
             facts.append("preempts pods of a lower priority")
+        if gang.depends:
+            facts.append("depends on the nodes that the scheduler chooses for earlier gangs")
         if gang.unplaced:
             facts.append(f"{gang.unplaced} pod{_s(gang.unplaced)} beyond the minimum without a node")
         children = tuple(Row(each.name, (_where(each),), GOOD, parent=gang.name) for each in parts)

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from grove.api.formats.natural_order import natural_order
 from grove.api.types.kubernetes_objects import Node
+from grove.cli.views.line_width import shorten
 from grove.cli.views.set_view import GangView, SetView
-from grove.cli.views.text_layout import shorten
 from grove.local.cluster.cluster_shape import BLOCK, RACK, ZONE
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from grove.cli.views.line_width import one_line, shorten
 from grove.cli.views.set_view import SetView
-from grove.cli.views.text_layout import one_line, shorten
 
 HEADINGS = ("NAMESPACE", "NAME", "AVAILABLE", "GANGS", "PODS", "TOPOLOGY", "AGE")
 _ERRORS = "ERRORS"

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 
 from grove.cli.views.claim_view import ClaimView
+from grove.cli.views.line_width import one_line, shorten
 from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
 
 GOOD, WAITING, BAD = "green", "yellow", "red"
@@ -132,11 +133,6 @@ def _style(done: int, wanted: int) -> str:
     return GOOD if done >= wanted else WAITING
 
 
-def one_line(text: str) -> str:
-    """The text without line breaks."""
-    return " ".join(text.split())
-
-
 def lines(row: Row, width: int | None = None) -> Iterator[TextLine]:
     """A tree as lines of at most this width; None: unlimited."""
     yield _fit(row, "", width)
@@ -175,13 +171,6 @@ def _cut(line: TextLine, width: int) -> TextLine:
     kept = max(room - min(cell_len(line.facts), _COUNTS) - 2, min(8, cell_len(line.name)))
     name = shorten(line.name, min(kept, max(room, 1)))
     return TextLine(line.guides, name, shorten(line.facts, max(room - cell_len(name) - 2, 0)), line.style)
-
-
-def shorten(text: str, width: int) -> str:
-    """The text cut to a width, with an ellipsis where text is missing."""
-    if cell_len(text) <= width:
-        return text
-    return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
 
 
 def coloured(line: TextLine) -> Text:

@@ -4,7 +4,7 @@ the scheduler decides it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from grove.topology.placement.answers import Reason
 from grove.topology.placement.model import Node, PodShape, Requirement, Taint, Term, Toleration
@@ -12,6 +12,12 @@ from grove.topology.placement.model import Node, PodShape, Requirement, Taint, T
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _KEEPS_OUT = ("NoSchedule", "NoExecute")
 _CORDON = Taint("node.kubernetes.io/unschedulable")
+_BY_TAINT = {
+    _CORDON.key: Reason.CORDONED,
+    "node.kubernetes.io/not-ready": Reason.NOT_READY,
+    "node.kubernetes.io/unreachable": Reason.NOT_READY,
+}
+"""What Kubernetes itself marks with a taint."""
 _MATCHES: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
     "In": lambda value, values: value in values,
     "NotIn": lambda value, values: value not in values,
@@ -23,15 +29,16 @@ _MATCHES: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
 
 
 def rejection(shape: PodShape, node: Node) -> tuple[Reason, str] | None:
-    """Why a pod may not go to a node, and about which taint or label; None if it may."""
-    if not node.ready:
-        return Reason.NOT_READY, ""
-    if node.unschedulable and not _tolerated(_CORDON, shape.tolerations):
+    """Why a pod may not go to a node, and about which taint or label; None if it may. Of several reasons the
+    one that lasts longest: a node that the pods do not select is none to uncordon."""
+    if (mismatch := _selector_mismatch(shape, node)) is not None:
+        return mismatch
+    taints = {_BY_TAINT.get(key, Reason.TAINT): key for key in _untolerated(shape, node)}
+    if Reason.TAINT in taints:
+        return Reason.TAINT, taints[Reason.TAINT]
+    if Reason.CORDONED in taints:
         return Reason.CORDONED, ""
-    for taint in node.taints:
-        if taint.effect in _KEEPS_OUT and not _tolerated(taint, shape.tolerations):
-            return Reason.TAINT, taint.key
-    return _selector_mismatch(shape, node)
+    return (Reason.NOT_READY, "") if taints or not node.ready else None
 
 
 def selector_keys(shape: PodShape) -> frozenset[str]:
@@ -97,6 +104,14 @@ def _compare(value: str | None, values: tuple[str, ...], sign: int) -> bool:
     if value is None or len(values) != 1 or not all(map(_INTEGER.fullmatch, (value, values[0]))):
         return False
     return (int(value) - int(values[0])) * sign > 0
+
+
+def _untolerated(shape: PodShape, node: Node) -> Iterator[str]:
+    """The keys of the taints that keep a pod off a node."""
+    taints = (*node.taints, _CORDON) if node.unschedulable else node.taints
+    for taint in taints:
+        if taint.effect in _KEEPS_OUT and not _tolerated(taint, shape.tolerations):
+            yield taint.key
 
 
 def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:

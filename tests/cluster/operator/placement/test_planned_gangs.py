@@ -80,17 +80,18 @@ def is_as_planned(world: World, gang: PlannedGang) -> bool:
     return not nodes_of(world, gang.name)
 
 
-def bound_domains(world: World, unit: PlannedUnit, domains: dict[str, dict[str, str]]) -> set[str]:
-    """The values of a unit's level on the nodes of its pods."""
-    level = unit.required
+def bound_domains(
+    world: World, gang: PlannedGang, unit: PlannedUnit, node_labels: dict[str, dict[str, str]]
+) -> set[str]:
+    """The values of a unit's level on the nodes of its pods. A group replica may have the name of a gang."""
 
     def belongs(pod: AnyObject) -> bool:
         given = pod.labels
         group = f"{given.get(labels.GROUP)}-{given.get(labels.GROUP_REPLICA)}"
-        return unit.name in (given.get(labels.GANG), given.get(labels.CLIQUE), group)
+        return unit is gang.units[0] or unit.name in (given.get(labels.CLIQUE), group)
 
-    nodes = {pod.spec["nodeName"] for pod in world.pods() if belongs(pod) and pod.spec.get("nodeName")}
-    return {domains[node][level] for node in nodes}
+    pods = [pod for pod in world.pods(gang=gang.name) if belongs(pod) and pod.spec.get("nodeName")]
+    return {node_labels[pod.spec["nodeName"]][unit.required] for pod in pods}
 
 
 @pytest.mark.parametrize("first", range(0, SETS_TRIED, IN_ONE_TEST))
@@ -105,17 +106,21 @@ async def test_plan_agrees_with_what_then_happens(placing: World, first: int) ->
         body = random_set(random, f"wl{seed}", world.namespace)
         planned = await plan(world, body)
         await world.create(SETS, body)
-        for gang in planned.gangs:
+        # What depends on the choices of the scheduler is not known before.
+        gangs = [gang for gang in planned.gangs if not gang.depends]
+        for gang in gangs:
             await world.until(
                 lambda: is_as_planned(world, gang),  # noqa: B023
                 f"seed {seed}: {gang.name} as planned: {gang}",
             )
-        for unit in (unit for gang in planned.gangs for unit in gang.units if unit.required):
-            assert bound_domains(world, unit, node_labels) == {unit.domain[-1]}, (seed, unit)
+        for gang in gangs:
+            for unit in filter(lambda each: each.required, gang.units):
+                assert bound_domains(world, gang, unit, node_labels) == {unit.domain[-1]}, (seed, unit)
         tried.append(planned.verdict)
         await world.delete(SETS, f"wl{seed}")
         for name in others:
             await world.delete(PODS, name)
         await world.until(lambda: not world.all(PODS), "an empty namespace")
-    log.info("planned", sets=len(tried), fits=tried.count(Verdict.FITS))
-    assert {Verdict.FITS, Verdict.DOES_NOT_FIT} == set(tried)
+    log.info("planned", **{verdict: tried.count(verdict) for verdict in Verdict})
+    assert {Verdict.FITS, Verdict.DOES_NOT_FIT} <= set(tried)
+    assert tried.count(Verdict.UNKNOWN) <= len(tried) // 4

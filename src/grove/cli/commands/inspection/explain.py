@@ -6,25 +6,25 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from grove.api.configuration.types import LeaderElection
-from grove.cli.commands import common
-from grove.cli.commands.inspection.cluster_input import ClusterInput, SnapshotOption, report_unread
+from grove.cli import options
+from grove.cli.commands.inspection.cluster_input import ClusterInput, report_unread
 from grove.cli.console import open_console
-from grove.cli.structured_output import Output, OutputOption, write_structured
-from grove.cli.views.explanation_lines import coloured_explanation, explanation_lines, summary_lines
-from grove.cluster_state.kinds import kinds_of
+from grove.cli.structured_output import write_structured
 from grove.cluster_state.model import UnreadKind
-from grove.cluster_state.operator_setup import new_caches, operator_setup
-from grove.explanation.explain import Explainer
-from grove.explanation.history import Event
+from grove.explanation.events import Event
 from grove.explanation.model import Explanation
 from grove.kube.client.client import Client
 from grove.kube.client.resource import EVENTS
 from grove.kube.errors import ApiError, ConfigError
+
+if TYPE_CHECKING:
+    from grove.explanation.explain import Preparation
 
 EXIT_WAITS = 2
 
@@ -32,16 +32,16 @@ EXIT_WAITS = 2
 def explain(
     name: str | None = None,
     *,
-    namespace: common.NamespaceOption = None,
-    all_namespaces: common.AllOption = False,
-    output: OutputOption = "text",
+    namespace: options.NamespaceOption = None,
+    all_namespaces: options.AllOption = False,
+    output: options.StructuredOption = "text",
     exit_code: Annotated[
         bool, Parameter(negative=(), help="End with exit code 2 if something waits.")
     ] = False,
     lease: Annotated[str, Parameter(help="Name of the operator's Lease.")] = LeaderElection().resource_name,
-    snapshot: SnapshotOption = None,
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    snapshot: options.SnapshotOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """Say why a workload waits: its reasons, the oldest cause first, what each domain of nodes lacks, which
     pods hold the rest, what would make room, and what containers and events say.
@@ -71,19 +71,23 @@ def explain(
 async def _explain(
     source: ClusterInput, name: str | None, namespace: str | None, all_namespaces: bool, lease: str
 ) -> list[Explanation]:
-    setup = operator_setup()
     place = namespace or source.namespace
-    kinds = kinds_of(new_caches(setup), lease)
-    state, (events, unread) = await asyncio.gather(
-        source.read(kinds, place), _events(source, None if all_namespaces else place)
+    (preparation, state), (events, unread) = await asyncio.gather(
+        source.read(partial(_prepare, lease), place), _events(source, None if all_namespaces else place)
     )
-    explainer = Explainer(state, setup, events, state.taken_at or time.time())
+    explainer = preparation.explainer(state, events)
     if name is not None:
         found = [explainer.explain(name, place)]
     else:
         found = explainer.waiting(None if all_namespaces else place)
     report_unread(state, unread)
     return found
+
+
+def _prepare(lease: str) -> Preparation:
+    from grove.explanation.explain import Preparation
+
+    return Preparation(lease)
 
 
 async def _events(source: ClusterInput, namespace: str | None) -> tuple[Sequence[Event], list[UnreadKind]]:
@@ -98,12 +102,14 @@ async def _events(source: ClusterInput, namespace: str | None) -> tuple[Sequence
     return found.items, []
 
 
-def _show(found: Sequence[Explanation], output: Output, *, summary: bool) -> None:
+def _show(found: Sequence[Explanation], output: options.Output, *, summary: bool) -> None:
     if output != "text":
         write_structured({"items": found} if summary else found[0], output)
         return
+    from grove.cli.views.explanation_lines import coloured_explanation, explanation_lines, summary_lines
+
     console = open_console()
-    width = common.output_width(console)
+    width = console.width if console.is_terminal else None
     if summary and not found:
         sys.stdout.write("nothing waits\n")
     elif summary:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from grove import timing
-from grove.cli.commands import common
-from grove.cli.commands.inspection.cluster_input import ClusterInput, SnapshotOption, report_unread
-from grove.cli.structured_output import OutputOption
-from grove.cli.views.topology.cluster_use import ClusterUse
+from grove.cli import options
+from grove.cli.commands.inspection.cluster_input import ClusterInput, report_unread
 from grove.cli.views.topology.screen import Screen, open_screen
 from grove.kube.client.client import Client
 from grove.kube.errors import ConfigError
+
+if TYPE_CHECKING:
+    from grove.cli.views.topology.cluster_use import ClusterUse
 
 
 def topology(
@@ -24,10 +25,10 @@ def topology(
     watch: Annotated[
         bool, Parameter(alias="-w", negative=(), help="Show changes as they happen, until interrupted.")
     ] = False,
-    output: OutputOption = "text",
-    snapshot: SnapshotOption = None,
-    kubeconfig: common.KubeconfigOption = None,
-    context: common.ContextOption = None,
+    output: options.StructuredOption = "text",
+    snapshot: options.SnapshotOption = None,
+    kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
 ) -> int:
     """Show the domains of the cluster as a tree, with free GPUs, GPUs of PodCliqueSets and those of others.
 
@@ -44,14 +45,19 @@ def topology(
     return 0
 
 
+def _prepare() -> ClusterUse:
+    from grove.cli.views.topology.cluster_use import ClusterUse
+
+    return ClusterUse()
+
+
 async def _show(source: ClusterInput, topology: str | None, screen: Screen, watch: bool) -> None:
-    use = ClusterUse()
-    state = await source.read(use.kinds)
+    use, state = await source.read(_prepare)
     use.load(state)
     screen.show(use.trees(topology))
     report_unread(state)
     if watch:
-        await _watch(use, topology, screen, source)
+        await _watch(_prepare(), topology, screen, source)
 
 
 async def _watch(use: ClusterUse, topology: str | None, screen: Screen, source: ClusterInput) -> None:

@@ -13,8 +13,8 @@ from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
 from grove.cli.views.topology.domain_view import TopologyTree, topology_tree
 from grove.cli.views.topology.node_load import node_loads
 from grove.cluster_state.cache_loading import list_nodes, load_caches
-from grove.cluster_state.kinds import TOPOLOGIES, TOPOLOGY_BINDINGS, ReadKind, kinds_of
-from grove.cluster_state.model import ClusterState
+from grove.cluster_state.kinds import TOPOLOGIES, TOPOLOGY_BINDINGS, kinds_of
+from grove.cluster_state.model import ClusterState, ReadKind
 from grove.cluster_state.operator_setup import new_caches, operator_setup
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.crd_watch import CrdWatch
@@ -63,7 +63,8 @@ class ClusterUse:
 
     @asynccontextmanager
     async def watched(self, client: Client, changed: Callable[[], None]) -> AsyncIterator[None]:
-        """Watch the cluster until the block is left, and call `changed` after each change."""
+        """Watch the cluster until the block is left, and call `changed` after each change. Nothing must be
+        loaded before: nodes that are listed already would not be watched."""
         crd_watch = CrdWatch()
 
         def on_topology(_old: object, _new: object) -> None:

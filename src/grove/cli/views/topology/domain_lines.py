@@ -12,7 +12,7 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from grove.cli.views.text_layout import shorten
+from grove.cli.views.line_width import shorten
 from grove.cli.views.topology.domain_view import DomainView, Gpus, NodeView, PartitionView, TopologyTree
 
 OURS, OTHERS, FREE, BLOCKED = "█", "▒", "░", "x"

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from grove.operator.caches.cluster_pods import ClusterPod
-from grove.operator.observers.cluster.cluster_view import ClusterView
 from grove.topology.placement.model import Amounts
+
+if TYPE_CHECKING:
+    from grove.operator.caches.cluster_pods import ClusterPod
+    from grove.operator.observers.cluster.cluster_view import ClusterView
 
 _KEEPS_OUT = ("NoSchedule", "NoExecute")
 

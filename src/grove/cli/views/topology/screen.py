@@ -11,7 +11,8 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from grove.cli.console import open_console
-from grove.cli.structured_output import Output, write_structured
+from grove.cli.options import Output
+from grove.cli.structured_output import write_structured
 from grove.cli.views.topology.domain_lines import DomainLine, coloured_line, topology_lines
 from grove.cli.views.topology.domain_view import DomainView, Gpus, TopologyTree
 
