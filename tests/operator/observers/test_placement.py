@@ -289,3 +289,51 @@ def test_gang_that_ended_is_not_nominated() -> None:
     assert placement.round_delay == 0.0
     placement.update(other, [])
     assert placement.round_delay == timing.PLACEMENT_INTERVAL
+
+
+def _read(placement: PlacementState) -> list[str]:
+    """The gangs that a round reads, which changes nothing."""
+    changes = placement.changes()
+    assert changes is not None
+    placement.record(run_round(placement.capacity, changes, 1000.0))
+    return [gang.state.demand.gang.name for gang in changes.gangs]
+
+
+def _started(*pods: SchedulingPod) -> tuple[PlacementState, ClusterPods]:
+    """A gang of two pods whose pods may be bound, and which has been read since."""
+    existing = {number: WantedPod(PodSlot("a", number), f"a-{number}", gated=False) for number in range(2)}
+    wanted = replace(demand("a", 2, existing=existing), gang=GangName("n", "gang"), levels=("zone",))
+    watched = listed(*pods)
+    host = replace(node("h0", pods="110", cpu="64", **{GPU: "8"}), spec=NodeSpec())
+    placement = state(listed_nodes(host), watched)
+    placement.update(KEY, [wanted])
+    assigned = Assignment(nodes={each.slot: "h0" for each in wanted.pods})
+    placement.record(RoundResult({wanted.gang: GangState(wanted, assigned)}))
+    assert _read(placement) == ["gang"]
+    return placement, watched
+
+
+def test_gang_being_bound_is_read_when_its_pods_change() -> None:
+    placement, pods = _started(pod("a-0", labels=OURS), pod("a-1", labels=OURS))
+    pods.apply_event("ADDED", pod("foreign", 2, node="h0"))
+    assert _read(placement) == []
+    assert placement.round_delay == timing.PLACEMENT_INTERVAL
+    pods.apply_event("MODIFIED", pod("a-0", 3, node="h0", labels=OURS))
+    assert _read(placement) == ["gang"]
+    assert sum(amounts["cpu"] for amounts in placement.reserved().values()) == 1000
+
+
+def test_complete_gang_is_no_reason_for_rounds() -> None:
+    placement, pods = _started(pod("a-0", labels=OURS), pod("a-1", labels=OURS))
+    (wanted,) = (each.demand for each in placement._states.values())
+    placement.update(KEY, [replace(wanted, was_scheduled=True)])
+    pods.apply_event("MODIFIED", pod("a-0", 2, node="h0", labels=OURS))
+    assert _read(placement) == ["gang"]
+    assert placement.round_delay is None
+
+
+@pytest.mark.parametrize("status", [UNSCHEDULABLE, {**UNSCHEDULABLE, **ON_H0}], ids=["stuck", "preempting"])
+def test_gang_with_unschedulable_pod_is_read_in_every_round(status: dict[str, Any]) -> None:
+    placement, pods = _started(pod("a-0", labels=OURS), pod("a-1", labels=OURS, status=status))
+    pods.apply_event("ADDED", pod("foreign", 2, node="h0"))
+    assert [_read(placement) for _ in range(2)] == [["gang"], ["gang"]]

@@ -53,6 +53,8 @@ class PlacementState:
         self._open: set[GangName] = set()
         """Gangs for which every change in the cluster matters: they, or some of their pods, wait or are
         nominated."""
+        self._settled: set[GangName] = set()
+        """Gangs that the scheduler is binding: only changes of their own pods matter."""
         self._urgent: set[GangName] = set()
         """Those of them that are not decided on, or are nominated: a change is read at once."""
         self._unmet = UnmetDemand()
@@ -171,7 +173,7 @@ class PlacementState:
     def round_delay(self) -> float | None:
         """How soon a change in the cluster is read: at once if a gang is nominated, later if gangs only wait,
         as many pods may end at once. None: no gang waits."""
-        if not self._open:
+        if not self._open and not self._settled:
             return None
         return 0.0 if self._urgent else timing.PLACEMENT_INTERVAL
 
@@ -189,7 +191,7 @@ class PlacementState:
     def changes(self) -> ClusterChanges | None:
         """What the next round reads; None if nothing is to be done, or if the cluster is not listed yet."""
         view = self._view
-        if not view.synced or not (self._gone or self._changed or self._open):
+        if not view.synced or not (self._gone or self._changed or self._open or self._settled):
             return None
         if self._expected and self._clock() < self._expected_until:
             return None
@@ -202,6 +204,7 @@ class PlacementState:
         known = [state for state in states if view.require(state.demand.label_keys)]
         in_flight = PodsInFlight(view.undecided(SCHEDULERS), view.could_go)
         gangs = [self._observed(state, in_flight) for state in known]
+        self._settle(known)
         gone, self._gone = tuple(self._gone), set()
         # Those whose labels are not listed yet are read in a later round.
         self._changed = {state.demand.gang for state in states} - {state.demand.gang for state in known}
@@ -214,6 +217,19 @@ class PlacementState:
             hold_after=self._settings.hold_after,
             scheduler=self._scheduler(),
         )
+
+    def _settle(self, states: Iterable[GangState]) -> None:
+        """Do not read these gangs again before their pods change, as far as nothing else matters to them:
+        while a thousand gangs start, each round would read all of them."""
+        open_ = (state for state in states if state.demand.gang in self._open)
+        settled = {state.demand.gang for state in open_ if is_settled(state, self._pods(state.demand))}
+        self._open -= settled
+        self._settled |= settled
+
+    def _pods(self, demand: Demand) -> list[ClusterPod]:
+        """The existing pods of a gang, as the watch of all pods shows them."""
+        found = (self._view.pod(demand.gang.namespace, each.name) for each in demand.pods if each.name)
+        return [pod for pod in found if pod is not None]
 
     def _with_present_predecessors(self, demand: Demand, before: Demand | None = None) -> Demand:
         def node_of(name: str) -> str:
@@ -235,11 +251,7 @@ class PlacementState:
         demand, view = state.demand, self._view
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
-        found = [
-            pod
-            for wanted in demand.pods
-            if wanted.name and (pod := view.pod(demand.gang.namespace, wanted.name)) is not None
-        ]
+        found = self._pods(demand)
         return ObservedGang(
             state,
             requests=_with_devices(demand, {pod.name: pod.profile.requests for pod in found if not pod.node}),
@@ -283,6 +295,7 @@ class PlacementState:
 
     def _store(self, gang: GangName, state: GangState) -> None:
         self._states[gang] = state
+        self._settled.discard(gang)
         if isinstance(state.decision, Assignment) and not _is_open(state.decision, state.demand):
             self._open.discard(gang)
         else:
@@ -301,6 +314,7 @@ class PlacementState:
         del self._states[gang], self._owners[gang]
         self._changed.discard(gang)
         self._open.discard(gang)
+        self._settled.discard(gang)
         self._urgent.discard(gang)
         self._unmet.set(gang, None)
         self._gone.add(gang)
@@ -346,3 +360,14 @@ def _is_open(decision: Assignment, demand: Demand) -> bool:
         return True
     complete = demand.was_scheduled or decision.in_part or decision.failed
     return not complete or any(pod.slot not in decision.nodes for pod in demand.unbound)
+
+
+def is_settled(state: GangState, pods: Iterable[ClusterPod]) -> bool:
+    """Whether only changes of its own pods matter to a gang: all of them may be bound, none has to be
+    nominated, none is stuck, and the scheduler has preempted no other pod for them."""
+    decision = state.decision
+    if not isinstance(decision, Assignment) or decision.nominated or decision.failed or state.stuck_since:
+        return False
+    if any(pod.slot not in decision.nodes for pod in state.demand.unbound):
+        return False
+    return not any(pod.nominated_node for pod in pods if not pod.node)
