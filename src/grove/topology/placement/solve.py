@@ -234,8 +234,8 @@ class _Attempt:
 
 
 def _with_further(problem: Problem) -> Problem:
-    """The gang and all that follows it, as one gang. A scaled gang may have the name of a group replica of the
-    base gang: answers distinguish units by name."""
+    """The gang and all that follows it, as one gang. A scaled gang may have the name of a group replica of
+    the base gang: answers distinguish units by name."""
     gang = problem.gang
     further = (replace(each, name=f"later {each.name}") for each in problem.further)
     return replace(problem, gang=replace(gang, parts=(*gang.parts, *further)), further=())
