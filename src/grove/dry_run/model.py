@@ -80,8 +80,8 @@ class PlannedGang(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The gang itself first, then its parts."""
     missing: tuple[Missing, ...] = ()
     depends: bool = False
-    """Whether the answer is another one if the scheduler spreads the pods of earlier gangs, which may go to
-    any node of their domain."""
+    """Whether the answer is another one if earlier gangs get other nodes: the scheduler may put their pods on
+    any node of their domain, and among equal nodes the history of the operator decides."""
     unplaced: int = 0
     """Pods beyond the minimum of their cliques that find no node."""
 

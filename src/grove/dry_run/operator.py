@@ -115,6 +115,17 @@ class DryOperator:
             asking = [demand for demand in plan.placement_demands if not self._reserve_nominated(demand)]
             self.placement.update(key, asking)
 
+    def use_topologies(self, names: Iterable[str]) -> None:
+        """Sort the nodes by the levels of these topologies, as an operator has that has placed gangs with
+        them. Gangs without a topology then use these indexes, too, which changes the order of their nodes."""
+        for name in names:
+            found = self.caches.topologies.get("", name) or self.caches.topology_bindings.get("", name)
+            levels = tuple(level.key for level in found.spec.levels) if found is not None else ()
+            if levels and not self.view.require(levels):
+                list_nodes(self._state, self.caches)
+            if levels:
+                self.placement.capacity.domains(levels)
+
     def _waiting_replicas(self) -> set[ReplicaKey]:
         """The replicas that may ask for nodes: a pod that a gang refers to has none, or does not exist."""
         bound = {

@@ -3,7 +3,7 @@ take."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -31,8 +31,10 @@ from grove.dry_run.operator import DryOperator
 from grove.dry_run.set_run import SetOutcome, SetRun, object_counts
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.client.resource import NODES, PODS
+from grove.operator.caches.registry import resource_of
 from grove.operator.keys import SetKey
 from grove.plan.placement.assignment import GangName
+from grove.topology.constraints import topology_name_of
 
 Body = dict[str, Any]
 ServerAdmission = Callable[[Document, Body | None], Awaitable[Admitted | None]]
@@ -54,7 +56,7 @@ class Planner:
         """The topologies of the input so far."""
         self._sets: list[tuple[Body, bool]] = []
         """Its sets so far, and whether they existed."""
-        self.operator = self._new_operator()
+        self.operator = self._new_operator(self._topologies_in_use())
 
     async def plan(self, documents: list[Document], *, largest: bool = False) -> PlanReport:
         """The plan of all documents. `largest`: also how many replicas of each set fit now."""
@@ -63,14 +65,26 @@ class Planner:
         unread = tuple(map(str, self._state.unread))
         return PlanReport(self._state.source, verdict, plans, unread)
 
-    def _new_operator(self) -> DryOperator:
-        """An operator that knows what exists, and what of it waits for nodes."""
+    def _new_operator(self, topologies: Iterable[str] = ()) -> DryOperator:
+        """An operator that knows what exists, and what of it waits for nodes, and has placed gangs with these
+        topologies."""
         operator = DryOperator(self._state, self._setup, self._started_at)
         for body in self._topologies:
             operator.memory.put(body, operator.now)
+        operator.use_topologies(topologies)
         operator.observe_existing()
         operator.run_rounds()
         return operator
+
+    def _topologies_in_use(self) -> list[str]:
+        """The topologies that sets of the cluster name: a running operator has placed gangs with them."""
+        sets = self._state.objects(resource_of(PodCliqueSet.KIND), PodCliqueSet)
+        return sorted({topology_name_of(each.spec.template) for each in sets} - {""})
+
+    def _other_topologies(self) -> list[str]:
+        """Those that it may have placed gangs with before."""
+        found = (*self.operator.caches.topologies, *self.operator.caches.topology_bindings)
+        return [] if self._topologies_in_use() else [each.metadata.name for each in found][:1]
 
     def _stored(self, document: Document) -> Body | None:
         kind = f"{document.kind.api_version}/{document.kind.name}"
@@ -111,7 +125,7 @@ class Planner:
         """The plan of a set. `earlier`: what is written for the graph that it is rendered from."""
         finalizers = {*body["metadata"].get("finalizers", ()), SET_FINALIZER}
         body = {**body, "metadata": {**body["metadata"], "finalizers": sorted(finalizers)}}
-        most = largest_size(self._new_operator(), body, existed) if largest else None
+        most = largest_size(self._new_operator(self._topologies_in_use()), body, existed) if largest else None
         self.operator.memory.put(body, self.operator.now)
         run = SetRun(self.operator, SetKey(plan.namespace, body["metadata"]["name"]), existed)
         outcome = run.run()
@@ -133,12 +147,12 @@ class Planner:
         )
 
     def _compared(self, gangs: tuple[PlannedGang, ...], body: Body, existed: bool) -> tuple[PlannedGang, ...]:
-        """The gangs, marked where the answer depends on the nodes that the scheduler chooses for earlier
-        ones. A second run lets it spread pods wherever it may."""
+        """The gangs, marked where the answer depends on the nodes that earlier ones get. In a second run the
+        scheduler spreads pods wherever it may, and the operator has placed other gangs before."""
         pods = sum(gang.pods for gang in gangs)
         if pods * len(self._state.kind(NODES).items) > timing.SPREAD_WORK:
             return gangs
-        operator = self._new_operator()
+        operator = self._new_operator(self._other_topologies())
         for each, is_stored in (*self._sets, (body, existed)):
             operator.memory.put(each, operator.now)
             key = SetKey(each["metadata"]["namespace"], each["metadata"]["name"])

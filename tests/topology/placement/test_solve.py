@@ -111,6 +111,17 @@ def test_domain_with_room_for_what_follows_comes_first() -> None:
     assert not answer.room_for_further
 
 
+def test_later_gang_with_the_name_of_a_part_leaves_its_domain() -> None:
+    """Upstream's names: the first scaled gang of a group has the name of the group's first replica."""
+    part = Unit("wl-0-x-0", "rack", "", (), pods("base", 2))
+    later = Unit("wl-0-x-0", "rack", "", (), pods("later", 2))
+    gang = Unit("wl-0", "zone", parts=(part,))
+    answer = solve(ClusterIndex(LEVELS, racks("a", 2, 2)), Problem(gang, further=(later,)))
+    assert isinstance(answer, Placed)
+    assert answer.room_for_further
+    assert rack_of(dict(answer.nodes)) == {"-".join(answer.domains["wl-0-x-0"])}
+
+
 def test_pods_of_lower_priority_count_as_gone_on_request() -> None:
     use = {node.name: used(8, priority=5) for node in racks()}
     assert Reason.INSUFFICIENT in reasons(refuse(racks(), a_gang(), use))

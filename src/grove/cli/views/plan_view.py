@@ -94,7 +94,7 @@ def _gang(gang: PlannedGang) -> Row:
         if gang.preempts:
             facts.append("preempts pods of a lower priority")
         if gang.depends:
-            facts.append("depends on the nodes that the scheduler chooses for earlier gangs")
+            facts.append("depends on the nodes that earlier gangs get")
         if gang.unplaced:
             facts.append(f"{gang.unplaced} pod{_s(gang.unplaced)} beyond the minimum without a node")
         children = tuple(Row(each.name, (_where(each),), GOOD, parent=gang.name) for each in parts)

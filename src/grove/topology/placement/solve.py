@@ -234,9 +234,11 @@ class _Attempt:
 
 
 def _with_further(problem: Problem) -> Problem:
-    """The gang and all that follows it, as one gang."""
+    """The gang and all that follows it, as one gang. A scaled gang may have the name of a group replica of
+    the base gang: answers distinguish units by name."""
     gang = problem.gang
-    return replace(problem, gang=replace(gang, parts=(*gang.parts, *problem.further)), further=())
+    further = (replace(each, name=f"later {each.name}") for each in problem.further)
+    return replace(problem, gang=replace(gang, parts=(*gang.parts, *further)), further=())
 
 
 def _without_further(problem: Problem, joint: Placed) -> Placed:
