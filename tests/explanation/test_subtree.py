@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from grove.api.meta import OwnerReference
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.explanation.model import ObjectRef
 from grove.explanation.subtree import Objects, UnknownObject, find, subtree
 from tests.cli.views.builders import a_simulator, found
@@ -83,3 +87,26 @@ def test_pod_has_itself_and_what_it_belongs_to(objects):
     tree = subtree(objects, find(objects, f"pod/{pod.name}", pod.namespace))
     assert names(tree.pods) == [pod.name]
     assert len(tree.cliques) == len(tree.gangs) == 1
+
+
+def a_graph(name: str, namespace: str) -> DynamoGraphDeployment:
+    body = {"metadata": {"name": name, "namespace": namespace, "uid": name}, "spec": {}}
+    return msgspec.convert(body, DynamoGraphDeployment)
+
+
+def test_graph_has_what_its_set_has(objects):
+    workload = objects.sets[0]
+    namespace = workload.metadata.namespace
+    kind = DynamoGraphDeployment.KIND
+    owner = OwnerReference(kind.api_version, kind.name, "llm", "llm", controller=True)
+    owned = replace(workload, metadata=replace(workload.metadata, owner_references=(owner,)))
+    both = replace(objects, graphs=(a_graph("llm", namespace),), sets=(owned,))
+    tree = subtree(both, find(both, "llm", namespace))
+    assert (tree.about.kind, tree.workload, len(tree.pods)) == ("DynamoGraphDeployment", owned, 5)
+    assert subtree(both, find(both, "set/demo", namespace)).graph is both.graphs[0]
+
+
+def test_graph_without_set_has_nothing(objects):
+    alone = replace(objects, graphs=(a_graph("llm", "default"),), sets=())
+    tree = subtree(alone, find(alone, "graph/llm", "default"))
+    assert (tree.graph, tree.workload, tree.pods) == (alone.graphs[0], None, ())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
+
+from msgspec.structs import replace
 
 from grove import timing
 from grove.api.formats.natural_order import natural_order
@@ -65,45 +68,54 @@ class Explainer:
         """Explain the object that a user has named. Raises UnknownObject."""
         return self._explain(subtree(self.objects, find(self.objects, written, namespace)))
 
-    def waiting(self, namespace: str | None) -> list[Explanation]:
-        """Explain all sets that wait, of one namespace or of all; those of graphs as their graph."""
+    def waiting(self, namespace: str | None, *, details: bool = True) -> list[Explanation]:
+        """Explain all sets that wait, of one namespace or of all. `details`: not only with their reasons."""
         found = []
         for each in sorted(self.objects.sets, key=lambda each: (each.metadata.namespace, each.metadata.name)):
             meta = each.metadata
             if namespace is None or meta.namespace == namespace:
                 tree = subtree(self.objects, ObjectRef(PodCliqueSet.KIND.name, meta.name, meta.namespace))
                 if waits(tree):
-                    found.append(self._explain(tree))
+                    found.append(self._explain(tree, details=details))
         return found
 
-    def _explain(self, tree: Subtree) -> Explanation:
+    def _explain(self, tree: Subtree, *, details: bool = True) -> Explanation:
         namespace = tree.about.namespace
-        is_waiting = waits(tree)
-        if not is_waiting:
+        if not waits(tree):
             return Explanation(tree.about, state_text(tree), False)
         unplaced = self._unplaced(tree)
         reasons = find_reasons(tree, unplaced, self._planned(tree), self._operator_reason(tree))
-        names = sorted(unplaced, key=natural_order)
-        detailed = names[: timing.EXPLAINED_GANGS]
-        details = self._plans.details(namespace, detailed) if self._plans is not None else []
-        containers = list(container_views(tree, self._state.objects(PODS, ContainerPod)))
+        views = tuple(_view(each, namespace) for each in reasons)
+        found = Explanation(tree.about, state_text(tree), True, views)
+        return self._with_details(found, tree, sorted(unplaced, key=natural_order)) if details else found
+
+    def _with_details(self, found: Explanation, tree: Subtree, unplaced: list[str]) -> Explanation:
+        """The explanation with the domains of gangs without a place, states of containers, and events."""
+        namespace, rows = tree.about.namespace, timing.EXPLAINED_ROWS
+        detailed = unplaced[: timing.EXPLAINED_GANGS]
+        gangs = self._plans.details(namespace, detailed) if self._plans is not None else []
+        containers = list(container_views(tree, self._containers.get(namespace, ())))
         events = event_views(tree, self._events, self._now)
-        rows = timing.EXPLAINED_ROWS
         left = {
-            "gangs": len(names) - len(detailed),
+            "gangs": len(unplaced) - len(detailed),
             "containers": len(containers) - rows,
             "events": len(events) - rows,
         }
-        return Explanation(
-            tree.about,
-            state_text(tree),
-            True,
-            tuple(_view(each, namespace) for each in reasons),
-            tuple(details),
-            tuple(containers[:rows]),
-            tuple(events[-rows:]),
-            {what: count for what, count in left.items() if count > 0},
+        return replace(
+            found,
+            gangs=tuple(gangs),
+            containers=tuple(containers[:rows]),
+            events=tuple(events[-rows:]),
+            more={what: count for what, count in left.items() if count > 0},
         )
+
+    @cached_property
+    def _containers(self) -> dict[str, list[ContainerPod]]:
+        """The pods with the messages of their containers, by namespace."""
+        found: dict[str, list[ContainerPod]] = {}
+        for pod in self._state.objects(PODS, ContainerPod):
+            found.setdefault(pod.metadata.namespace, []).append(pod)
+        return found
 
     def _unplaced(self, tree: Subtree) -> dict[str, WaitReason]:
         """By gang that belongs to an object, why there is no place for it."""

@@ -68,6 +68,21 @@ class ReasonCode(StrEnum):
     BASE_GANG_NOT_SCHEDULED = "BaseGangNotScheduled"
 
 
+MOMENTARY = frozenset(
+    {
+        ReasonCode.WRITE_FAILED,
+        ReasonCode.WRITES_SLOW,
+        ReasonCode.NODES_NOT_LISTED,
+        ReasonCode.RESERVED_BY_OTHER_GANG,
+        ReasonCode.PREVIOUS_ATTEMPT_FAILED,
+        ReasonCode.SOLVER_GAVE_UP,
+        ReasonCode.SCHEDULER_MESSAGE,
+        ReasonCode.COMPUTE_DOMAIN_NOT_READY,
+        ReasonCode.INIT_CONTAINER_WAITS,
+        ReasonCode.BASE_GANG_NOT_SCHEDULED,
+    }
+)
+"""Reasons that are usual for a moment: in a healthy start, or while gangs compete."""
 _RANKS = {code: rank for rank, code in enumerate(ReasonCode)}
 
 

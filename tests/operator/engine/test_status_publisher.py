@@ -297,6 +297,9 @@ def test_message_of_clique_is_not_backed_off(publisher) -> None:
     assert due_after(publisher, status_update(*statuses), 0.0) == (False, 0.25)
 
 
+MOMENTARY = "BaseGangNotScheduled"
+
+
 def with_reason(known: PodCliqueStatus, code: str, message: str = "") -> PodCliqueStatus:
     condition = Condition(ConditionType.WAITING, "True", code, message)
     return replace(known, conditions=(*known.conditions, condition))
@@ -316,23 +319,29 @@ def test_reason_that_was_short_is_never_written(publisher) -> None:
     assert due_after(publisher, found, 1.5) == (False, 3.5)
 
 
-def test_other_change_is_written_without_a_new_reason(publisher) -> None:
-    event = PlannedEvent(ObjectRef("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns"), "NodeTaint", "why")
+def test_other_change_is_written_without_momentary_reason(publisher) -> None:
+    event = PlannedEvent(ObjectRef("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns"), MOMENTARY, "why")
     other = replace(event, reason="AllScheduledReplicasLost")
-    found = replace(status_update(status(0), with_reason(status(1), "NodeTaint")), events=(event, other))
+    found = replace(status_update(status(0), with_reason(status(1), MOMENTARY)), events=(event, other))
     assert due_after(publisher, found, 0.0) == (False, 0.25)
     expected = replace(status_update(status(0), status(1)), events=(other,))
     assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([expected], 2.0)
-    rest = status_update(status(1), with_reason(status(1), "NodeTaint"))
+    rest = status_update(status(1), with_reason(status(1), MOMENTARY))
     assert due_after(publisher, rest, 2.0) == (True, None)
 
 
-def test_reason_that_lasts_is_written_with_another_change(publisher) -> None:
-    found = status_update(status(0), with_reason(status(0), "NodeTaint"))
+def test_momentary_reason_that_lasts_is_written_with_others(publisher) -> None:
+    found = status_update(status(0), with_reason(status(0), MOMENTARY))
     assert due_after(publisher, found, 0.0) == (False, 2.0)
-    both = status_update(status(0), with_reason(status(1), "NodeTaint"))
+    both = status_update(status(0), with_reason(status(1), MOMENTARY))
     assert due_after(publisher, both, 1.9) == (False, 2.0)
     assert publisher.due_updates("key", (both,), 2.2, busy=False) == ([both], None)
+
+
+def test_other_reason_is_written_with_another_change(publisher) -> None:
+    found = status_update(status(0), with_reason(status(1), "NodeTaint"))
+    assert due_after(publisher, found, 0.0) == (False, 0.25)
+    assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([found], None)
 
 
 def test_obsolete_reason_goes_with_another_change(publisher) -> None:
@@ -348,12 +357,17 @@ def test_obsolete_reason_alone_goes_after_two_seconds(publisher) -> None:
 
 
 def test_another_code_replaces_the_stored_one_later(publisher) -> None:
-    """Until then the stored one stays with other changes."""
-    stored = with_reason(status(0), "NodeTaint")
-    found = status_update(stored, with_reason(status(1), "NodeCordoned"))
-    assert due_after(publisher, found, 0.0) == (False, 0.25)
-    expected = status_update(stored, with_reason(status(1), "NodeTaint"))
-    assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([expected], 2.0)
+    found = status_update(with_reason(status(0), "NodeTaint"), with_reason(status(0), "NodeCordoned"))
+    for start in (0.0, 10.0, 20.0):
+        assert due_after(publisher, found, start) == (False, start + 2.0)
+        assert due_after(publisher, found, start + 2.0) == (True, None)
+
+
+def test_momentary_code_replaces_another_with_back_off(publisher) -> None:
+    found = status_update(with_reason(status(0), "NodeTaint"), with_reason(status(0), MOMENTARY))
+    for start, due in ((0.0, 2.0), (2.1, 6.0)):
+        assert due_after(publisher, found, start) == (False, due)
+        assert due_after(publisher, found, due) == (True, None)
 
 
 def test_message_of_a_reason_is_backed_off(publisher) -> None:

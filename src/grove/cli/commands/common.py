@@ -45,18 +45,25 @@ def read_set_views(
     all_namespaces: bool,
 ) -> tuple[SetView, ...]:
     """Read the requested sets. Raises KubeError with a message that names the remedy."""
-    connection = config.load(kubeconfig, context)
-    place = place_of(connection, name, namespace, all_namespaces)
+    connection, place = load_config(kubeconfig, context, name, namespace, all_namespaces)
     return set_views(asyncio.run(read(connection, place, name)), time.time())
 
 
-def place_of(connection: Config, name: str | None, namespace: str | None, all_namespaces: bool) -> str | None:
-    """The namespace to read; None: all. Raises SetNotFound for options that exclude each other."""
+def load_config(
+    kubeconfig: Path | None,
+    context: str | None,
+    name: str | None,
+    namespace: str | None,
+    all_namespaces: bool,
+) -> tuple[Config, str | None]:
+    """The connection, and the namespace to read; None: all. Raises KubeError, also for options that exclude
+    each other."""
     if all_namespaces and namespace:
         raise SetNotFound(f"--namespace {namespace} and --all-namespaces exclude each other: use one of them")
     if all_namespaces and name:
         raise SetNotFound(f"{name}: a name needs a namespace: replace --all-namespaces with --namespace")
-    return None if all_namespaces else namespace or connection.namespace
+    connection = config.load(kubeconfig, context)
+    return connection, None if all_namespaces else namespace or connection.namespace
 
 
 async def read(connection: Config, namespace: str | None, name: str | None) -> SetObjects:

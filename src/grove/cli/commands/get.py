@@ -43,8 +43,7 @@ def get(
     name
         Name of a PodCliqueSet; default: all of the namespace.
     """
-    connection = config.load(kubeconfig, context)
-    place = common.place_of(connection, name, namespace, all_namespaces)
+    connection, place = common.load_config(kubeconfig, context, name, namespace, all_namespaces)
     objects, operator = asyncio.run(_read(connection, place, name, lease))
     views = set_views(objects, time.time())
     if output == "json":

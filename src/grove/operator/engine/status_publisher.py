@@ -6,7 +6,7 @@
 | of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
 | a condition gets worse, or a rollout begins or ends | at once |
-| a reason for pods to wait is new or gone | 2 s later, with other statuses of the key if it is gone |
+| only a reason for pods to wait is new or gone | 2 s later |
 | only the message about what pods wait for differs | with back-off (see `message_backoff`) |
 """
 
@@ -27,9 +27,9 @@ from grove.api.types.podgang import GangPhase, PodGangStatus
 from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.engine.waiting_reasons import (
     differs_in_reason,
-    has_new_reason,
+    has_momentary_reason,
     split_by_reason,
-    without_new_reason,
+    without_momentary_reason,
 )
 from grove.plan.conditions import is_true
 from grove.plan.model import StatusUpdate
@@ -85,9 +85,9 @@ class StatusPublisher(Generic[K]):
         parts, times = split_by_reason(changed), list[float]()
         others, reasons = parts.others, parts.reasons
         if (reasons_due := self._reasons_due(key, pending, changed, now, busy=busy)) is not None:
-            if reasons or any(map(has_new_reason, others)):
+            if reasons or any(map(has_momentary_reason, others)):
                 times.append(reasons_due)
-            others, reasons = list(map(without_new_reason, others)), []
+            others, reasons = list(map(without_momentary_reason, others)), []
         due = [*self._others_due(key, pending, others, times, now, busy=busy), *reasons]
         if parts.messages:
             if (again := _message_due(pending, now, busy=busy)) is not None:

@@ -1,7 +1,9 @@
 """Separates changes of the condition `Waiting` from all others.
 
-In a healthy start pods wait for many things, each for a moment. A reason is written only once it lasts, and
-never costs a write that is not needed: if it goes with another change, both are one write.
+In a healthy start pods wait for many things, each for a moment. A reason alone is written only once it lasts,
+and never costs a write that is not needed: if it comes or goes with another change, both are one write. What
+is usual for a moment does not come with another change, and replaces another reason as if only the message
+differed.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from grove.api.types.podgang import PodGang
 from grove.plan.conditions import Conditions, find, without
 from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.model import StatusUpdate
+from grove.reasons.codes import MOMENTARY
 
 _TYPE = ConditionType.WAITING
 
@@ -27,7 +30,7 @@ class SplitUpdates(Struct, frozen=True):
     others: list[StatusUpdate]
     """More than what pods wait for."""
     reasons: list[StatusUpdate]
-    """Only that, with another code, a new or an obsolete one."""
+    """Only that: it is new or gone, or another one."""
     messages: list[StatusUpdate]
     """Only the message about it."""
 
@@ -46,18 +49,20 @@ def split_by_reason(changed: Sequence[StatusUpdate]) -> SplitUpdates:
 
 
 def differs_in_reason(update: StatusUpdate) -> bool:
-    """Whether pods wait for something else than the stored status says."""
-    return _code(update.current.conditions) != _code(update.desired.conditions)
+    """Whether a reason is new or gone, or another one that may last."""
+    stored, new = _code(update.current.conditions), _code(update.desired.conditions)
+    return stored != new and not (stored and new in MOMENTARY)
 
 
-def has_new_reason(update: StatusUpdate) -> bool:
-    """Whether pods wait, and for something else than the stored status says."""
-    return find(update.desired.conditions, _TYPE) is not None and differs_in_reason(update)
+def has_momentary_reason(update: StatusUpdate) -> bool:
+    """Whether pods wait for something else than the stored status says, and perhaps for a moment only."""
+    stored, new = _code(update.current.conditions), _code(update.desired.conditions)
+    return stored != new and new in MOMENTARY
 
 
-def without_new_reason(update: StatusUpdate) -> StatusUpdate:
-    """The update with the reason that is stored, if it has another one. One that is gone is not kept."""
-    if not has_new_reason(update):
+def without_momentary_reason(update: StatusUpdate) -> StatusUpdate:
+    """The update with the reason that is stored, if it has another one that may end at once."""
+    if not has_momentary_reason(update):
         return update
     new, stored = _code(update.desired.conditions), find(update.current.conditions, _TYPE)
     conditions = without(update.desired.conditions, _TYPE)

@@ -63,13 +63,20 @@ def explain(
     if all_namespaces and name:
         raise ConfigError(f"{name}: a name needs a namespace: replace --all-namespaces with --namespace")
     source = ClusterInput(snapshot, kubeconfig, context)
-    found = asyncio.run(_explain(source, name, namespace, all_namespaces, lease))
+    details = output != "text"
+    found = asyncio.run(_explain(source, name, namespace, all_namespaces, lease, details=details))
     _show(found, output, summary=name is None)
     return EXIT_WAITS if exit_code and any(each.waits for each in found) else 0
 
 
 async def _explain(
-    source: ClusterInput, name: str | None, namespace: str | None, all_namespaces: bool, lease: str
+    source: ClusterInput,
+    name: str | None,
+    namespace: str | None,
+    all_namespaces: bool,
+    lease: str,
+    *,
+    details: bool,
 ) -> list[Explanation]:
     place = namespace or source.namespace
     (preparation, state), (events, unread) = await asyncio.gather(
@@ -79,7 +86,7 @@ async def _explain(
     if name is not None:
         found = [explainer.explain(name, place)]
     else:
-        found = explainer.waiting(None if all_namespaces else place)
+        found = explainer.waiting(None if all_namespaces else place, details=details)
     report_unread(state, unread)
     return found
 
