@@ -56,14 +56,3 @@ def test_plan_without_writes_never_repeats() -> None:
     state = KeyState()
     assert not has_no_effect(KEY, state, [])
     assert not has_no_effect(KEY, state, [])
-
-
-def test_values_that_are_known_later_are_compared() -> None:
-    """Pods are nominated to nodes by the plan that creates them: their UIDs are not known before."""
-    state = KeyState()
-    created = Create(Target("v1", "Pod", "p", "ns"), {})
-    nominations = [
-        Patch(created.target, {"metadata": {"uid": uid_of(created)}, "status": {"nominatedNodeName": node}})
-        for node in ("n1", "n1", "n2")
-    ]
-    assert [has_no_effect(KEY, state, [each]) for each in nominations] == [False, True, False]
