@@ -40,6 +40,15 @@ PodCliqueSet ns/wl  does not fit, create, at most 0 replicas now
    ├─ rack z0/z0-b0/z0-b0-r0  {shortage}
    └─ rack z0/z0-b0/z0-b0-r1  {shortage}
 """.format(shortage="wl-0: needs 3 pods, 2 would fit if it were empty, needs 24 nvidia.com/gpu, 16 free")
+ALIKE = """\
+PodCliqueSet ns/wl  does not fit, create
+├─ admission  allowed by the rules of this grove
+├─ creates  3 Services, 3 PodCliques, 3 PodGangs, 9 Pods
+├─ gang wl-0  3 pods do not fit
+│  ├─ rack z0/z0-b0/z0-b0-r0  {shortage}
+│  └─ rack z0/z0-b0/z0-b0-r1  {shortage}
+└─ 2 more gangs  lack the same: wl-1, wl-2
+""".format(shortage="wl-0: needs 3 pods, 2 would fit if it were empty, needs 24 nvidia.com/gpu, 16 free")
 UPDATE = """\
 PodCliqueSet ns/wl  fits, update
 ├─ admission  allowed by the rules of this grove
@@ -82,6 +91,11 @@ def test_set_that_fits(capsys, file) -> None:
 
 def test_set_that_does_not_fit(capsys, large) -> None:
     assert run(capsys, "-f", large, "--max", *SHAPE) == (2, DOES_NOT_FIT, "")
+
+
+def test_gangs_that_lack_the_same_share_a_line(capsys, tmp_path) -> None:
+    alike = written(tmp_path, with_gpus(a_set("a:3", replicas=3, topologyConstraint=PACKED), 8))
+    assert run(capsys, "-f", alike, *SHAPE) == (2, ALIKE, "")
 
 
 def test_set_from_standard_input(capsys, file, monkeypatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from grove.api.formats.name_list import name_list
 from grove.cli.views.text_layout import BAD, GOOD, WAITING, Row
 from grove.dry_run.model import (
     ObjectCount,
@@ -43,7 +44,7 @@ def _workload(plan: WorkloadPlan) -> Row:
         *([_update(plan.update)] if plan.update is not None else []),
         *(Row("fabric domain", (each,), GOOD) for each in plan.fabric_domains),
         *(Row("claim", (each,), GOOD) for each in plan.claims),
-        *map(_gang, plan.gangs),
+        *_gangs(plan.gangs),
         *(Row("error", (each,), BAD) for each in plan.errors),
         *(Row("note", (each,), WAITING) for each in plan.notes),
     ]
@@ -82,6 +83,20 @@ def _update(update: UpdatePlan) -> Row:
         shown.append(Row("…", (f"and {more} more",), WAITING))
     incomplete = () if update.complete else ("not followed to its end",)
     return Row("update", (count, available, *incomplete), WAITING, tuple(shown))
+
+
+def _gangs(gangs: Sequence[PlannedGang]) -> Iterator[Row]:
+    """One row for each gang; those that lack the same as an earlier one share a row, since a set may have
+    hundreds of equal replicas."""
+    alike: dict[object, list[PlannedGang]] = {}
+    for gang in gangs:
+        lacks = (gang.pods, *((each.domain, each.level, each.text) for each in gang.missing))
+        alike.setdefault(lacks if gang.missing else gang.name, []).append(gang)
+    for first, *others in alike.values():
+        yield _gang(first)
+        if others:
+            names = name_list([each.name for each in others])
+            yield Row(f"{len(others)} more gang{_s(len(others))}", (f"lack the same: {names}",), BAD)
 
 
 def _gang(gang: PlannedGang) -> Row:

@@ -59,8 +59,11 @@ class GangState(Struct, frozen=True):
     renewed_at: float = 0.0
 
     @property
-    def order(self) -> tuple[str, GangName]:
-        return self.demand.created or "~", self.demand.gang
+    def order(self) -> tuple[str, int, GangName]:
+        """The oldest first. Of gangs that were created in the same second, those with shorter names: replica
+        2 goes before replica 10, and a base gang before those that scale it out."""
+        gang = self.demand.gang
+        return self.demand.created or "~", len(gang.name), gang
 
     @property
     def waits(self) -> bool:

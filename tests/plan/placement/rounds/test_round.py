@@ -101,6 +101,13 @@ def test_priority_precedes_age() -> None:
     assert waits(result, "a-gang")
 
 
+def test_lower_replica_precedes_if_both_are_equally_old() -> None:
+    gangs = [asks(demand(name, 2, required=RACK, created="1")) for name in ("a-10", "a-2")]
+    result = run_round(ClusterCapacity(), changes(racks(1, 2), *gangs), NOW)
+    assert decided(result, "a-2-gang")
+    assert waits(result, "a-10-gang")
+
+
 def test_older_gang_precedes() -> None:
     gangs = (asks(demand("a", 2, created="2")), asks(demand("b", 2, created="1")))
     result = run_round(ClusterCapacity(), changes(racks(1, 2), *gangs), NOW)
