@@ -74,7 +74,7 @@ async def _fill(client: Client) -> None:
         await _all(client.create(PODS, each, namespace="others", as_type=Object) for each in _pods())
         for name, replicas in ((RUNNING, REPLICAS), (WAITING, 1)):
             await client.create(SETS, template(name, replicas), namespace=NAMESPACE, as_type=Object)
-        await others.ready(FOREIGN, began)
+        await others.created(FOREIGN, began)
         await ours.ready(REPLICAS * PODS_EACH, began)
 
 
