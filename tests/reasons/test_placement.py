@@ -49,6 +49,20 @@ CAUSES = [
         {"a-1-1": used(8), "a-1-2": used(8)},
         Code.INSUFFICIENT_RESOURCES,
     ),
+    (
+        "cordoned node is free and others are full",
+        with_first(racks(racks_a_zone=1, nodes_a_rack=3), unschedulable=True),
+        a_gang(2),
+        {"a-1-2": used(8)},
+        Code.NODE_CORDONED,
+    ),
+    (
+        "tainted node would not be enough",
+        with_first(TWO_NODES, taints=MAINTENANCE),
+        a_gang(3),
+        {},
+        Code.GANG_TOO_LARGE,
+    ),
     ("node not ready", with_first(TWO_NODES, ready=False), a_gang(2), {}, Code.NODE_NOT_READY),
     ("tainted node would do", with_first(TWO_NODES, taints=MAINTENANCE), a_gang(2), {}, Code.NODE_TAINT),
     (

@@ -7,7 +7,7 @@ import pytest
 from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.scheduler import scheduler_reason
 
-PREEMPTION = "preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+PREEMPTION = "preemption: 0/4 nodes are available: 4 Insufficient cpu."
 MESSAGES = [
     ("0/4 nodes are available: 4 Insufficient nvidia.com/gpu.", Code.INSUFFICIENT_RESOURCES),
     ("0/4 nodes are available: 4 Too many pods.", Code.INSUFFICIENT_RESOURCES),

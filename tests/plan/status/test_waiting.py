@@ -137,9 +137,11 @@ def test_gang_released_in_part_says_so():
 
 
 def test_bound_pods_do_not_wait_for_nodes():
-    sim = started("a:2")
-    actors.schedule(sim, *sim.pods())
-    assert codes(placing(sim, Waiting(FULL.message, reason=FULL)), "wl-0", "wl-0-a") == ["", ""]
+    sim = started("a:1 b:1")
+    actors.schedule(sim, *sim.pods("wl-0-a"))
+    plan = placing(sim, Waiting(FULL.message, reason=FULL))
+    full = "InsufficientResources"
+    assert codes(plan, "wl-0", "wl-0-a", "wl-0-b") == [full, "", full]
 
 
 def test_scaled_gang_waits_for_the_base_gang():
