@@ -9,6 +9,7 @@ import pytest
 
 from grove.api.naming import labels
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.kinds import GRAPHS
 from grove.cluster_state.redaction import REMOVED
 from grove.cluster_state.snapshot_file import SnapshotError, decode, encode, read_file
 from grove.kube.client.resource import NODES, PODS
@@ -95,3 +96,21 @@ def test_other_files_are_refused(text, line) -> None:
 def test_missing_file_is_named(tmp_path) -> None:
     with pytest.raises(SnapshotError, match=r"none.json: cannot be read \(No such file or directory\)"):
         read_file(tmp_path / "none.json")
+
+
+def test_other_annotations_are_not_written() -> None:
+    """Only those that the operator reads, also of a domain that ends like one of ours."""
+    body = a_set("a:1")
+    kept = {"grove.io/a": "1", "nvidia.com/b": "1", "scheduler.grove.io/c": "1"}
+    dropped = {"example.com/grove.io": "2", "notgrove.io/d": "2"}
+    body["metadata"]["annotations"] = {**kept, **dropped}
+    again = decode(encode(with_objects(shaped(), SETS, body)), "f")
+    assert next(again.objects(SETS, PodCliqueSet)).metadata.annotations == kept
+
+
+def test_variables_of_graphs_have_no_values() -> None:
+    body = {
+        "metadata": {"name": "g"},
+        "spec": {"services": {"a": {"envs": [{"name": "K", "value": "hunter2"}]}}},
+    }
+    assert b"hunter2" not in encode(with_objects(shaped(), GRAPHS, body))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from copy import deepcopy
 from random import Random
 
@@ -9,13 +10,16 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from grove.dry_run.model import Verdict, WorkloadPlan
+from grove.dry_run.documents import read_documents
+from grove.dry_run.model import PlanReport, Verdict, WorkloadPlan
+from grove.dry_run.planning import Planner
 from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
 from tests.cluster_state.states import shaped, unreadable, with_objects
-from tests.dry_run.plans import applied, plan, report, with_gpus
+from tests.dry_run.plans import NOW, SETUP, applied, plan, report, with_gpus
 from tests.dry_run.random_workloads import foreign_pod, random_set, random_use
 from tests.plan.builders import a_set
+from tests.shared import ROOT
 
 PACKED = {"topologyName": "t", "pack": {"required": "rack"}}
 
@@ -188,10 +192,32 @@ def test_gang_of_higher_priority_takes_its_nodes_first() -> None:
     assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
 
 
-def test_nominated_gang_keeps_its_nodes() -> None:
+def test_bound_gang_keeps_its_nodes() -> None:
     state = applied(shaped("1x1x1x4"), with_gpus(a_set("a:3", name="other"), 8))
     assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
     assert plan(state, with_gpus(a_set("a:1"), 8)).verdict is Verdict.FITS
+
+
+def nominated(pod, node: str):
+    """A pod of ours that waits for its release, nominated to a node; pods of others as they are."""
+    if not pod["metadata"].get("labels"):
+        return pod
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    gates = [{"name": "grove.io/podgang-pending-creation"}]
+    return {**pod, "spec": {**spec, "schedulingGates": gates}, "status": {"nominatedNodeName": node}}
+
+
+@pytest.mark.parametrize(("host", "verdict"), [("h0", Verdict.FITS), ("h3", Verdict.DOES_NOT_FIT)])
+def test_nominated_gang_keeps_its_nodes(host, verdict) -> None:
+    """It is nominated to other nodes than an operator would choose now."""
+    state = applied(shaped("1x1x1x4"), with_gpus(a_set("a:3", name="other"), 8))
+    known = state.kind(PODS)
+    pods = [nominated(decode(item), f"z0-b0-r0-h{3 - n}") for n, item in enumerate(known.items)]
+    state = with_objects(replace(state, kinds={**state.kinds, PODS: replace(known, items=())}), PODS, *pods)
+    body = with_gpus(a_set("a:1"), 8)
+    selector = {"kubernetes.io/hostname": f"z0-b0-r0-{host}"}
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["nodeSelector"] = selector
+    assert plan(state, body).verdict is verdict
 
 
 def test_set_of_another_scheduler_is_noted() -> None:
@@ -218,3 +244,35 @@ def test_fallback_is_tried_after_its_time() -> None:
     assert found.verdict is Verdict.FITS
     (gang,) = found.gangs
     assert (gang.fallback, gang.after, gang.units[0].domain) == (1, 90.0, ("z0", "z0-b0"))
+
+
+def manifest(path: str):
+    return read_documents((ROOT / path).read_text(), path, "ns")
+
+
+def test_graph_is_planned_as_the_set_that_it_renders() -> None:
+    async def run() -> PlanReport:
+        return await Planner(shaped("1x1x2x8", 8, "local"), SETUP, NOW).plan(
+            manifest("docs/examples/dynamo.yaml")
+        )
+
+    (found,) = asyncio.run(run()).plans
+    assert (found.kind, found.verdict, found.admission.allowed) == (
+        "DynamoGraphDeployment",
+        Verdict.FITS,
+        True,
+    )
+    assert counts(found)["PodCliqueSet"] == (1, 0, 0)
+    assert [gang.name for gang in found.gangs] == ["llama-0", "llama-0-worker-0"]
+    assert all(gang.placed for gang in found.gangs)
+
+
+def test_fabric_domain_is_created_and_holds_a_pod_per_node() -> None:
+    async def run(shape: str) -> WorkloadPlan:
+        documents = manifest("docs/examples/nvlink-by-name.yaml")
+        return (await Planner(shaped(shape), SETUP, NOW).plan(documents)).plans[0]
+
+    found = asyncio.run(run("1x1x1x2"))
+    assert (found.fabric_domains, found.verdict) == (("decoders",), Verdict.FITS)
+    assert counts(found)["ComputeDomain"] == (1, 0, 0)
+    assert asyncio.run(run("1x1x1x1")).verdict is Verdict.DOES_NOT_FIT

@@ -61,7 +61,9 @@ def _variable(found: Any) -> Any:
 
 def _is_kept(annotation: str) -> bool:
     domain = annotation.partition("/")[0] + "/"
-    return any(annotation == each or domain.endswith(each) for each in _KEPT_ANNOTATIONS)
+    return any(
+        annotation == each or domain == each or domain.endswith(f".{each}") for each in _KEPT_ANNOTATIONS
+    )
 
 
 def changed_hashes(sets: Iterable[Raw]) -> dict[str, str]:
