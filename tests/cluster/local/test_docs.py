@@ -143,7 +143,7 @@ def test_explain_page(home: Path) -> None:
     assert re.search(r"^default +whole +InsufficientResources +", output, re.MULTILINE)
     assert re.search(r"^1\. InsufficientResources, PodGang whole-\d", output, re.MULTILINE)
     assert re.search(r"^gang whole-\d: 8 pods, in one rack, needs 64 nvidia.com/gpu$", output, re.MULTILINE)
-    assert re.search(r"rack z0/z0-b0/z0-b0-r\d +8 +32 of 64 +32 +4 of 8$", output, re.MULTILINE)
+    assert re.search(r"rack z0/z0-b0/z0-b0-r\d +8 +32 of 64 +32 +\d of 8$", output, re.MULTILINE)
     assert '"code": "InsufficientResources"' in output
     assert left(home) == []
 
