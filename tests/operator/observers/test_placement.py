@@ -85,6 +85,13 @@ def test_assigned_nodes_are_reserved_until_pods_are_bound() -> None:
     assert placement.reserved() == {}
 
 
+def blocked_until(placement: PlacementState) -> float | None:
+    """When it is checked again whether gangs can be decided on; None: they can be now."""
+    found = placement.changes()
+    assert found is not None
+    return found.blocked_until
+
+
 async def test_nothing_is_decided_before_existing_gangs_have_reported() -> None:
     placement, other = (
         state(listed_nodes(node("a", unschedulable=False)), listed()),
@@ -92,9 +99,9 @@ async def test_nothing_is_decided_before_existing_gangs_have_reported() -> None:
     )
     placement.expect({KEY, other}, until=1010.0)
     assert placement.update(KEY, [demand("a", 1)])
-    assert placement.changes() is None
+    assert blocked_until(placement) == 1010.0, "an event of the cluster must not end the wait for ever"
     assert placement.update(other, ()), "the last one: now there is something to decide"
-    assert placement.changes() is not None
+    assert blocked_until(placement) is None
 
 
 async def test_incomplete_report_of_an_existing_gang_is_no_report() -> None:
@@ -105,16 +112,23 @@ async def test_incomplete_report_of_an_existing_gang_is_no_report() -> None:
     placement.expect({other}, until=1010.0)
     assert not placement.update(other, (), complete=False)
     placement.update(KEY, [demand("a", 1)])
-    assert placement.changes() is None, "its volumes are not listed"
+    assert blocked_until(placement) == 1010.0, "its volumes are not listed"
     assert placement.update(other, [demand("b", 1)])
-    assert placement.changes() is not None
+    assert blocked_until(placement) is None
 
 
 async def test_silent_replicas_are_waited_for_with_a_limit() -> None:
     placement = state(listed_nodes(node("a", unschedulable=False)), listed())
     placement.expect({ReplicaKey("ns", "silent", 0)}, until=999.0)
     placement.update(KEY, [demand("a", 1)])
-    assert placement.changes() is not None
+    assert blocked_until(placement) is None
+
+
+def test_cluster_that_is_not_listed_is_checked_again() -> None:
+    placement = state(listed_nodes(node("a")), ClusterPods())
+    assert placement.changes() is None, "no gang waits for it"
+    placement.update(KEY, [demand("a", 1)])
+    assert blocked_until(placement) == 1000.0 + timing.PLACEMENT_LIST_CHECK
 
 
 def test_replicas_learn_why_the_cluster_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,3 +351,12 @@ def test_gang_with_unschedulable_pod_is_read_in_every_round(status: dict[str, An
     placement, pods = _started(pod("a-0", labels=OURS), pod("a-1", labels=OURS, status=status))
     pods.apply_event("ADDED", pod("foreign", 2, node="h0"))
     assert [_read(placement) for _ in range(2)] == [["gang"], ["gang"]]
+
+
+def test_gang_for_which_others_are_preempted_later_is_read_again() -> None:
+    placement, pods = _started(pod("a-0", labels=OURS), pod("a-1", labels=OURS))
+    pods.apply_event("MODIFIED", pod("a-0", 2, node="h0", labels=OURS))
+    assert [_read(placement) for _ in range(3)] == [["gang"], ["gang"], []], "it is being bound"
+    pods.apply_event("ADDED", pod("victim", 3, node="h0", deletionTimestamp="2026-01-01T00:00:50Z"))
+    pods.apply_event("MODIFIED", pod("a-1", 4, labels=OURS, status={**UNSCHEDULABLE, **ON_H0}))
+    assert [_read(placement) for _ in range(3)] == [["gang"]] * 3

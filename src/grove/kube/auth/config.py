@@ -110,8 +110,9 @@ def _build(merged: kubeconfig.Kubeconfig, name: str) -> Config:
 def _is_address(server: str) -> bool:
     try:
         parts = urlsplit(server)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is not a number, or the brackets of an IPv6 address do not match
+        host = (parts.hostname or "").encode("idna")
+        return parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+    except ValueError:  # the port is not a number, the host no name, or brackets of an IPv6 address missing
         return False
 
 

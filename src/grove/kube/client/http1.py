@@ -44,7 +44,7 @@ async def connect(server: Server, protocol: Callable[[], P], timeout: float) -> 
                 ssl=tls_context,
                 server_hostname=(server.name or server.host) if tls_context is not None else None,
             )
-    except OSError as problem:  # includes TLS errors and timeouts
+    except (OSError, ValueError) as problem:  # TLS errors and timeouts, and names that are none
         raise ConnectionFailed from problem
     return connected
 

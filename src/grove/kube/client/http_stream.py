@@ -24,12 +24,13 @@ class HttpStream(asyncio.Protocol):
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._heard_at = self._loop.time()
-        self._timer = self._loop.call_later(silence, self._check_silence)
+        self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._timer = self._loop.call_later(self._silence, self._check_silence)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
@@ -86,7 +87,7 @@ class HttpStream(asyncio.Protocol):
     def close(self) -> None:
         """Close the connection, without a TLS close_notify: that would need iterations of the loop, which a
         cancelled caller may not have."""
-        self._timer.cancel()
+        self._stop_timer()
         if self._transport is not None:
             self._transport.abort()
 
@@ -101,8 +102,12 @@ class HttpStream(asyncio.Protocol):
     def _end(self, problem: Exception | None) -> None:
         if not self._ended:
             self._ended, self._problem = True, problem
-            self._timer.cancel()
+            self._stop_timer()
             self._wake()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _check_silence(self) -> None:
         """End a silent reply. One timer for all pieces: most arrive long before it."""

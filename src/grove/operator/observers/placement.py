@@ -189,12 +189,15 @@ class PlacementState:
         self._changed.update(self._states)
 
     def changes(self) -> ClusterChanges | None:
-        """What the next round reads; None if nothing is to be done, or if the cluster is not listed yet."""
-        view = self._view
-        if not view.synced or not (self._gone or self._changed or self._open or self._settled):
+        """What the next round reads; None if nothing is to be done. While nothing can be decided, it has a
+        time at which that is checked again: no event says why a cluster cannot be listed."""
+        view, now = self._view, self._clock()
+        if not (self._gone or self._changed or self._open or self._settled):
             return None
-        if self._expected and self._clock() < self._expected_until:
-            return None
+        if not view.synced:
+            return ClusterChanges({}, (), blocked_until=now + timing.PLACEMENT_LIST_CHECK)
+        if self._expected and now < self._expected_until:
+            return ClusterChanges({}, (), blocked_until=self._expected_until)
         nodes = {
             name: ObservedNode(view.node(name), view.use_by_priority(name))
             for name in view.take_changed_nodes()
@@ -220,11 +223,16 @@ class PlacementState:
 
     def _settle(self, states: Iterable[GangState]) -> None:
         """Do not read these gangs again before their pods change, as far as nothing else matters to them:
-        while a thousand gangs start, each round would read all of them."""
-        open_ = (state for state in states if state.demand.gang in self._open)
-        settled = {state.demand.gang for state in open_ if is_settled(state, self._pods(state.demand))}
-        self._open -= settled
-        self._settled |= settled
+        while a thousand gangs start, each round would read all of them. A change may also have the effect
+        that every change matters again: the scheduler preempts others for one of their pods."""
+        unfinished = self._open | self._settled
+        for state in states:
+            gang = state.demand.gang
+            if gang not in unfinished:
+                continue
+            settled = is_settled(state, self._pods(state.demand))
+            (self._settled if settled else self._open).add(gang)
+            (self._open if settled else self._settled).discard(gang)
 
     def _pods(self, demand: Demand) -> list[ClusterPod]:
         """The existing pods of a gang, as the watch of all pods shows them."""

@@ -10,7 +10,7 @@ from grove.operator.metrics.placement import count_round, round_seconds
 from grove.operator.observers.placement import PlacementState
 from grove.plan.model import Plan
 from grove.plan.placement.rounds.round import run_round
-from grove.plan.placement.state import ClusterChanges
+from grove.plan.placement.state import ClusterChanges, RoundResult
 
 
 class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
@@ -20,9 +20,8 @@ class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
         self._placement, self._enqueue = placement, enqueue
 
     async def observe(self, key: PlacementKey) -> ClusterChanges | None:  # noqa: ARG002
-        """What has changed. Until the cluster is listed, replicas ask again and again, as no event says why
-        it cannot be listed. They report that, and if a right is missing, gangs without required levels do
-        not wait."""
+        """What has changed. If the cluster cannot be listed, replicas report why, and if a right is missing,
+        gangs without required levels do not wait."""
         if not self._placement.listed:
             for replica in self._placement.newly_delayed():
                 self._enqueue(replica)
@@ -34,6 +33,8 @@ class PlacementReconciler(Reconciler[PlacementKey, ClusterChanges]):
 
     def plan(self, snapshot: ClusterChanges, now: float) -> Plan:
         """The only reader of the capacity: passes over one key never overlap."""
+        if snapshot.blocked_until is not None:
+            return Plan(report=RoundResult({}), requeue_at=snapshot.blocked_until)
         with round_seconds.time():
             result = run_round(self._placement.capacity, snapshot, now)
         return Plan(report=result, requeue_at=result.next_at)

@@ -8,7 +8,7 @@ indexes take them over when they are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -133,21 +133,28 @@ class ClusterCapacity:
             self.reserve(gang, amounts)
 
     def over_committed(
-        self, gang: GangName, preempts_below: int | None = None, *, if_vacated: bool = False
+        self,
+        gang: GangName,
+        usable: Callable[[Node], bool],
+        preempts_below: int | None = None,
+        *,
+        if_vacated: bool = False,
     ) -> str:
-        """A node that has no room for what is reserved for a gang, or that is cordoned or not ready; empty if
+        """A node that has no room for what is reserved for a gang, or that it cannot use any more; empty if
         there is none. Pods of a priority below `preempts_below` are not counted. `if_vacated`: only the
         reservations of other gangs are in its way."""
-        return next(self._over_committed(gang, preempts_below, if_vacated), "")
+        return next(self._over_committed(gang, usable, preempts_below, if_vacated), "")
 
     def occupied(self, gang: GangName) -> frozenset[str]:
         """The nodes that have no room yet for what is reserved for a gang."""
-        return frozenset(self._over_committed(gang, None, False))
+        return frozenset(self._over_committed(gang, lambda _: True, None, False))
 
-    def _over_committed(self, gang: GangName, preempts_below: int | None, if_vacated: bool) -> Iterator[str]:
+    def _over_committed(
+        self, gang: GangName, usable: Callable[[Node], bool], preempts_below: int | None, if_vacated: bool
+    ) -> Iterator[str]:
         for name in self._by_gang.get(gang, ()):
             observed = self._nodes.get(name)
-            if observed is None or observed.node is None or not _is_usable(observed.node):
+            if observed is None or observed.node is None or not usable(observed.node):
                 yield name
                 continue
             use, free = self._use(name), dict(observed.node.allocatable)
@@ -162,9 +169,9 @@ class ClusterCapacity:
             if any(free[resource] < 0 for resource in self._by_node[name][gang]):
                 yield name
 
-    def can_hold(self, gang: GangName) -> bool:
+    def can_hold(self, gang: GangName, usable: Callable[[Node], bool]) -> bool:
         """Whether the nodes that are reserved for a gang could be used by it once they are empty."""
-        return not self.over_committed(gang, if_vacated=True)
+        return not self.over_committed(gang, usable, if_vacated=True)
 
     def _use(self, name: str) -> NodeUse:
         observed = self._nodes.get(name)
@@ -177,10 +184,6 @@ class ClusterCapacity:
 
 def _hash(gang: GangName, amounts: Mapping[str, Amounts]) -> int:
     return hash((gang, frozenset((node, frozenset(each.items())) for node, each in amounts.items())))
-
-
-def _is_usable(node: Node) -> bool:
-    return node.ready and not node.unschedulable
 
 
 def _has_more(before: ObservedNode | None, after: ObservedNode) -> bool:

@@ -24,7 +24,7 @@ from grove.reasons.placement import refusal_reason
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
 from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import Amounts, Domain, PodShape, Problem, Unit
+from grove.topology.placement.model import Amounts, Domain, Node, PodShape, Problem, Unit
 from grove.topology.placement.refusals import Refusal, Refusals, problem_key
 from grove.topology.placement.solve import solve
 
@@ -141,6 +141,21 @@ def reservations(
     kept = {pod.slot for pod in demand.unbound if pod.predecessor and pod.predecessor == nodes.get(pod.slot)}
     others = {slot: node for slot, node in nodes.items() if slot not in kept}
     return _reservations(_with_admitted_requests(demand, requests), others)
+
+
+def usable_by(demand: Demand, nodes: Mapping[PodSlot, str]) -> Callable[[Node], bool]:
+    """Whether the pods that have a node may still go there: it is not cordoned, tainted or labelled otherwise
+    since, as far as they do not tolerate that."""
+    shapes = {pod.name: pod.shape for each in walk(demand.unit) for pod in each.pods}
+    by_node: dict[str, dict[int, PodShape]] = {}
+    for slot, node in nodes.items():
+        if (shape := shapes.get(pod_name(slot))) is not None:  # None: it was scaled in
+            by_node.setdefault(node, {})[id(shape)] = shape
+
+    def usable(node: Node) -> bool:
+        return all(rejection(shape, node) is None for shape in by_node.get(node.name, {}).values())
+
+    return usable
 
 
 def _nodes(demand: Demand, answer: Placed) -> dict[PodSlot, str]:

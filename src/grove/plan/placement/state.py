@@ -112,6 +112,8 @@ class ClusterChanges(Struct, frozen=True, eq=False):
     """Gangs whose reservations end: all pods are bound, or they were deleted."""
     unbound: Sequence[Amounts] = ()
     """The requests of pods of others that have no node."""
+    blocked_until: float | None = None
+    """If nothing can be decided yet: when that is checked again."""
     freed: bool = True
     """Whether something may have become free since the last round. Computed by the round."""
     visible_after: float | None = None

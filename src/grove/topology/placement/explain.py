@@ -4,6 +4,7 @@ and resource."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -35,9 +36,10 @@ def explain(
     domain_explainer = _Explainer(index, bounds)
     closest = sorted(candidates, key=lambda each: (-domain_explainer.tightness(gang, each), each))
     reports = [domain_explainer.report(gang, each) for each in closest[: timing.PLACEMENT_DOMAINS_EXPLAINED]]
+    considered = set(candidates)
+    skipped = (each for each in everything if each not in considered)
     left = timing.PLACEMENT_DOMAINS_EXPLAINED - len(reports)
-    skipped = (each for each in everything if each not in set(candidates))
-    reports += [_skipped(each, gang, problem) for each, _ in zip(skipped, range(left), strict=False)]
+    reports += [_skipped(each, gang, problem) for each in islice(skipped, left)]
     return NoFit(tuple(reports), len(everything), None)
 
 

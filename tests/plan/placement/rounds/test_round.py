@@ -9,11 +9,13 @@ from grove import timing
 from grove.plan.placement import decision
 from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
+from grove.plan.placement.decision import with_shapes
 from grove.plan.placement.demand import Fallback, WantedPod
 from grove.plan.placement.rounds.next_state import after_failure
 from grove.plan.placement.rounds.round import run_round
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 from grove.topology.placement.answers import GaveUp
+from grove.topology.placement.model import Toleration
 from tests.plan.placement.gangs import (
     BLOCK,
     GPU,
@@ -514,6 +516,53 @@ def test_cordoned_node_is_replaced_before_the_release() -> None:
         gang.capacity, changes(nodes, ObservedGang(gang.state, nominations=gang.nominations)), NOW
     )
     assert taken not in decided(result, "a-gang").nodes.values()
+
+
+def test_gang_that_tolerates_a_cordon_is_released() -> None:
+    """It was decided on again in every round, and never released."""
+    nodes = racks(1, 2)
+    known = nodes["r0-h0"].node
+    assert known is not None
+    nodes["r0-h0"] = ObservedNode(replace(known, unschedulable=True))
+    wanted = demand("a", 2, required=RACK)
+    tolerant = replace(wanted.unit.parts[0].pods[0].shape, tolerations=(Toleration(operator="Exists"),))
+    unit = with_shapes(wanted.unit, {"a": lambda _: tolerant})
+    capacity = ClusterCapacity()
+    (state,) = run_round(capacity, changes(nodes, asks(replace(wanted, unit=unit))), NOW).changed.values()
+    state = replace(state, demand=gated(state.demand))
+    assert isinstance(state.decision, Assignment)
+    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
+    assert set(shown.values()) == {"r0-h0", "r0-h1"}
+    result = run_round(capacity, changes({}, ObservedGang(state, nominations=shown)), NOW)
+    assert decided(result, "a-gang").released
+
+
+def test_nodes_that_a_gang_gives_up_are_free_for_extra_pods() -> None:
+    """B leaves two nodes when one of them is taken: the other one is free for the extra pod of A."""
+    capacity, nodes = ClusterCapacity(), racks(2, 3)
+    bound = {0: WantedPod(PodSlot("a", 0), "a-0", node="r0-h0")}
+    pinned = {"a": {BLOCK: "b0", RACK: "r0"}}
+    nodes["r0-h0"] = used(nodes["r0-h0"], 8)
+    b = demand("b", 2, required=RACK, pinned={"b": {BLOCK: "b0", RACK: "r0"}})
+    (b_state,) = run_round(capacity, changes(nodes, asks(b)), NOW).changed.values()
+    assert isinstance(b_state.decision, Assignment)
+    assert set(b_state.decision.nodes.values()) == {"r0-h1", "r0-h2"}
+    a = demand("a", 2, minimum=1, required=RACK, existing=bound, pinned=pinned)
+    a_state = GangState(replace(a, was_scheduled=True), Assignment(pins=pinned, nodes={}))
+    gangs = [ObservedGang(a_state), ObservedGang(b_state)]
+    refused = run_round(capacity, changes({}, *gangs), NOW).changed
+    gangs = [replace(each, state=refused.get(each.state.demand.gang, each.state)) for each in gangs]
+    assert gangs[0].state.extras_refused is not None
+    taken = {"r0-h1": used(racks(2, 3)["r0-h1"], 8)}
+    moved = run_round(capacity, changes(taken, *gangs), NOW)
+    assert set(decided(moved, "b-gang").nodes.values()).isdisjoint({"r0-h1", "r0-h2"})
+    gangs = [replace(each, state=moved.changed.get(each.state.demand.gang, each.state)) for each in gangs]
+    found = gangs[0].state.decision
+    if isinstance(found, Assignment) and not found.nodes:
+        assert moved.next_at == NOW
+        found = decided(run_round(capacity, changes({}, *gangs), NOW), "a-gang")
+    assert isinstance(found, Assignment)
+    assert found.nodes == {PodSlot("a", 1): "r0-h2"}
 
 
 def test_nodes_that_a_gang_gives_up_are_free_for_older_gangs() -> None:

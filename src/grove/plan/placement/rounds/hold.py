@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from grove import timing
 from grove.plan.placement.assignment import Assignment, GangName, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.decision import asked_unit, kept_pins, pinned_unit, reservations
+from grove.plan.placement.decision import asked_unit, kept_pins, pinned_unit, reservations, usable_by
 from grove.plan.placement.demand import Demand, pod_name, walk
 from grove.plan.placement.state import ClusterChanges, GangState, Hold, ObservedGang
 from grove.topology.placement.answers import Placed
@@ -35,7 +35,7 @@ def keep_hold(capacity: ClusterCapacity, gang: ObservedGang, state: GangState, n
         return state  # a nominated gang falls back to its hold if its place is taken
     if hold.until > now and hold.nodes.keys() <= {pod.slot for pod in demand.unbound}:
         capacity.reserve(demand.gang, reservations(demand, gang.requests, hold.nodes))
-        if capacity.can_hold(demand.gang):
+        if capacity.can_hold(demand.gang, usable_by(demand, hold.nodes)):
             return _held(state, hold)
     capacity.reserve(demand.gang, {})
     return replace(state, hold=None)

@@ -9,7 +9,7 @@ from grove import timing
 from grove.api.naming.well_known import HOSTNAME
 from grove.plan.placement.assignment import Assignment, PodSlot
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.decision import Circumstances, decide, pinned_domain
+from grove.plan.placement.decision import Circumstances, decide, pinned_domain, usable_by
 from grove.plan.placement.demand import Demand, pod_name
 from grove.plan.placement.release import Backlog, nominations_observed, remaining
 from grove.plan.placement.rounds.completion import completed
@@ -117,7 +117,7 @@ def _nominated(current: Round, gang: ObservedGang, others_wait: bool) -> GangSta
     state, assignment, now = gang.state, gang.state.decision, current.now
     assert isinstance(assignment, Assignment)
     below = gang.priority if assignment.preempts else None
-    if current.capacity.over_committed(state.demand.gang, below):
+    if current.capacity.over_committed(state.demand.gang, usable_by(state.demand, assignment.nodes), below):
         return _decided(current, gang, others_wait)
     if any(
         assignment.nodes.get(pod.slot) == pod.predecessor for pod in state.demand.unbound if pod.predecessor

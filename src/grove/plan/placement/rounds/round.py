@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from grove import timing
-from grove.plan.placement.assignment import Assignment, PodSlot
+from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.decision import decide, reservations
 from grove.plan.placement.release import nominations_observed
@@ -67,7 +67,8 @@ def run_round(capacity: ClusterCapacity, changes: ClusterChanges, now: float) ->
     times += (gang.victims_leave_until for gang in order if gang.victims_leave_until > now)
     if any(_is_nominated_already(gang, changed.get(gang.state.demand.gang)) for gang in order):
         times.append(now)
-    if waiting and any(_gives_up_nodes(before[name], state) for name, state in changed.items()):
+    wait = waiting or any(state.extras_refused is not None for state in states.values())
+    if wait and any(_gives_up_nodes(before[name], state) for name, state in changed.items()):
         capacity.mark_freed()
         times.append(now)
     return RoundResult(changed, min(times, default=None))
@@ -151,10 +152,11 @@ def _with_extras(current: Round, gang: ObservedGang, state: GangState, others_wa
     given = circumstances(current, gang, others_wait)
     found = decide(current.capacity, demand, given, current.refusals).decision
     if isinstance(found, Assignment) and not missing.isdisjoint(found.nodes):
-        return replace(state, decision=found)
+        return replace(state, decision=found, extras_refused=None)
     nodes = {slot: node for slot, node in assignment.nodes.items() if slot in unbound and node}
     current.capacity.reserve(demand.gang, reservations(demand, gang.requests, nodes))
-    return replace(state, extras_refused=state.demand)
+    gave_up = isinstance(found, Waiting) and found.gave_up
+    return replace(state, extras_refused=None if gave_up else state.demand)
 
 
 def _times(states: Iterable[GangState], changes: ClusterChanges, now: float) -> Iterable[float]:
