@@ -1,5 +1,6 @@
-"""What a snapshot file does not contain: environment variables' values, annotations of other tools, field
-managers, and the contents of ConfigMaps and Secrets, which are never read.
+"""What a snapshot file does not contain: values of environment variables and of HTTP headers of probes,
+annotations of other tools, also in templates, field managers, and the contents of ConfigMaps and Secrets,
+which are never read. Commands and their arguments stay.
 
 The revision of a pod template is a hash of all of it. So where a value is removed from a template, the hashes
 that objects of its set carry are replaced by the hash of the template without the value: a plan from the
@@ -18,7 +19,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.desired.template_hash import generation_hash, template_hash
 
 REMOVED = "(removed)"
-_ENVIRONMENT = frozenset({"env", "envs"})
+_VARIABLES = frozenset({"env", "envs", "httpHeaders"})
 _KEPT_ANNOTATIONS = (
     "grove.io/",
     "nvidia.com/",
@@ -32,31 +33,40 @@ Body = dict[str, Any]
 def redacted(body: Body) -> Body:
     """An object without what a snapshot does not contain."""
     metadata: Body = {key: each for key, each in body.get("metadata", {}).items() if key != "managedFields"}
-    if annotations := metadata.pop("annotations", None):
-        kept = {key: each for key, each in annotations.items() if _is_kept(key)}
-        metadata |= {"annotations": kept} if kept else {}
-    rest = {key: without_values(each) for key, each in body.items() if key not in ("metadata", "data")}
-    return {**rest, "metadata": metadata}
+    rest = {key: each for key, each in body.items() if key not in ("metadata", "data")}
+    cleaned: Body = without_values({**rest, "metadata": metadata})
+    return cleaned
 
 
 def without_values(found: Any) -> Any:
-    """JSON without the values of environment variables."""
+    """JSON without values that users may want to keep to themselves, and without annotations of others."""
     if isinstance(found, list):
         return [without_values(each) for each in found]
     if not isinstance(found, dict):
         return found
-    return {
-        key: [_variable(each) for each in value]
-        if key in _ENVIRONMENT and isinstance(value, list)
-        else without_values(value)
+    cleaned = {
+        key: _variables(value) if key in _VARIABLES else without_values(value)
         for key, value in found.items()
+        if key != "annotations"
     }
+    if kept := _annotations(found.get("annotations")):
+        cleaned["annotations"] = kept
+    return cleaned
 
 
-def _variable(found: Any) -> Any:
-    if isinstance(found, dict) and "value" in found:
-        return {**found, "value": REMOVED}
-    return found
+def _annotations(found: Any) -> Any:
+    """Those that the operator reads; what is no mapping is none."""
+    return {key: each for key, each in found.items() if _is_kept(key)} if isinstance(found, dict) else None
+
+
+def _variables(found: Any) -> Any:
+    """A list of variables, or a mapping, as free-form fields may have it, without the values."""
+    if isinstance(found, list):
+        return [
+            {**each, "value": REMOVED} if isinstance(each, dict) and "value" in each else each
+            for each in found
+        ]
+    return dict.fromkeys(found, REMOVED) if isinstance(found, dict) else found
 
 
 def _is_kept(annotation: str) -> bool:

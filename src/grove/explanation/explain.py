@@ -62,7 +62,7 @@ class Explainer:
             tuple(caches.pods),
         )
         self._plans = PlanFindings(operator) if operator.view.synced else None
-        self._leases = tuple(state.objects(LEASES, Lease)) if state.kind(LEASES).listed else None
+        self._leases = _leases(state)
 
     def explain(self, written: str, namespace: str) -> Explanation:
         """Explain the object that a user has named. Raises UnknownObject."""
@@ -179,3 +179,10 @@ def _reject_unreadable(state: ClusterState) -> None:
         )
     if sets.problem:
         raise ConfigError(f"{sets.problem}: ask for the right, or choose a namespace with -n")
+
+
+def _leases(state: ClusterState) -> tuple[Lease, ...] | None:
+    """The Leases of operators; None if they are not known: the operator may be in a namespace that was not
+    read."""
+    kind, found = state.kind(LEASES), tuple(state.objects(LEASES, Lease))
+    return found if kind.listed and (found or not kind.namespace) else None

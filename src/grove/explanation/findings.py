@@ -3,6 +3,7 @@ placement, and from the Lease of the operator. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
+from grove.api.types.podclique import PodClique
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.explanation.subtree import POD, Subtree
@@ -44,11 +46,7 @@ def waits(tree: Subtree) -> bool:
         missing = workload.status.available_replicas < workload.spec.replicas
         if missing or workload.status.last_errors or not tree.gangs:
             return workload.spec.replicas > 0
-    short = any(
-        each.spec.replicas > sum(pod_state.ready(pod) for pod in _pods_of(tree, each.metadata.name))
-        for each in tree.cliques
-    )
-    return short or any(gang.status.phase != _RUNNING for gang in tree.gangs)
+    return any(_short_cliques(tree)) or any(gang.status.phase != _RUNNING for gang in tree.gangs)
 
 
 def find_reasons(
@@ -125,12 +123,7 @@ def _one_of_each(reasons: Iterable[WaitReason]) -> list[WaitReason]:
 def waiting_replicas(tree: Subtree) -> list[int]:
     """The replicas of a set with pods that are not ready, as far as the object is part of them."""
     missing = {index for index in range(_replicas(tree)) if index not in _indices(tree.gangs)}
-    short = (
-        each
-        for each in tree.cliques
-        if each.spec.replicas > sum(map(pod_state.ready, _pods_of(tree, each.metadata.name)))
-    )
-    return sorted((missing if is_whole_set(tree) else set()) | _indices(short))
+    return sorted((missing if is_whole_set(tree) else set()) | _indices(_short_cliques(tree)))
 
 
 def _replicas(tree: Subtree) -> int:
@@ -147,12 +140,11 @@ def _since(tree: Subtree, gang: str) -> float:
     return timestamp(next(created, None))
 
 
-def _pods_of(tree: Subtree, clique: str) -> Iterator[Pod]:
-    return (
-        pod
-        for pod in tree.pods
-        if pod.metadata.labels.get(labels.CLIQUE) == clique and not pod_state.terminating(pod)
-    )
+def _short_cliques(tree: Subtree) -> Iterator[PodClique]:
+    """The cliques with fewer ready pods than they should have."""
+    staying = (pod for pod in tree.pods if not pod_state.terminating(pod))
+    ready = Counter(pod.metadata.labels.get(labels.CLIQUE) for pod in staying if pod_state.ready(pod))
+    return (each for each in tree.cliques if each.spec.replicas > ready[each.metadata.name])
 
 
 def state_text(tree: Subtree) -> str:

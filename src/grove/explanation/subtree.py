@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TypeVar
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ class UnknownObject(KubeError):
     """There is no such object; the message says which ones there are."""
 
 
-class Objects(Struct, frozen=True):
+class Objects(Struct, frozen=True, dict=True):
     """All objects of our kinds, and their pods."""
 
     graphs: tuple[DynamoGraphDeployment, ...] = ()
@@ -60,6 +61,22 @@ class Objects(Struct, frozen=True):
     cliques: tuple[PodClique, ...] = ()
     gangs: tuple[PodGang, ...] = ()
     pods: tuple[Pod, ...] = ()
+
+    @cached_property
+    def by_set(self) -> dict[tuple[str, str], Objects]:
+        """Groups, cliques, gangs and pods by namespace and name of their set, sorted out once for all."""
+        kinds: dict[tuple[str, str], dict[str, list[HasMetadata]]] = {}
+        members: dict[str, tuple[HasMetadata, ...]] = {
+            "groups": self.groups, "cliques": self.cliques, "gangs": self.gangs, "pods": self.pods,
+        }  # fmt: skip
+        for kind, found in members.items():
+            for each in found:
+                key = each.metadata.namespace, _label(each, labels.PART_OF)
+                kinds.setdefault(key, {}).setdefault(kind, []).append(each)
+        return {
+            key: Objects(**{kind: tuple(found) for kind, found in each.items()})  # type: ignore[arg-type]
+            for key, each in kinds.items()
+        }
 
     def named(self) -> Iterator[tuple[str, ObjectMeta]]:
         """Kind and metadata of each object, from wide to narrow."""
@@ -158,18 +175,11 @@ def _part(whole: Subtree, cliques: list[PodClique], pods: list[Pod]) -> Subtree:
 
 
 def _of_set(objects: Objects, about: ObjectRef, name: str) -> Subtree:
-    def members(found: Iterable[_Any]) -> tuple[_Any, ...]:
-        return tuple(
-            each
-            for each in found
-            if each.metadata.namespace == about.namespace and _label(each, labels.PART_OF) == name
-        )
-
+    members = objects.by_set.get((about.namespace, name), Objects())
     workload = _one(objects.sets, ObjectRef("", name, about.namespace))
     key = owning_graph(workload.metadata) if workload is not None else None
     graph = _one(objects.graphs, ObjectRef("", key.name, key.namespace)) if key is not None else None
-    groups, cliques = members(objects.groups), members(objects.cliques)
-    return Subtree(about, graph, workload, groups, cliques, members(objects.gangs), members(objects.pods))
+    return Subtree(about, graph, workload, members.groups, members.cliques, members.gangs, members.pods)
 
 
 def _set_name(objects: Objects, about: ObjectRef) -> str | None:

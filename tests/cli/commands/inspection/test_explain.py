@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli.main import main
+from grove.cluster_state.model import KindState
 from grove.kube.client.resource import LEASES, NODES
 from grove.operator.caches.registry import resource_of
 from tests.cli.commands.inspection.snapshots import (
@@ -108,6 +109,14 @@ def test_operator_that_does_not_lead_is_first(run, tmp_path):
 
 def test_set_without_lease_was_not_reconciled(run, tmp_path):
     assert codes(explained(run, tmp_path, leases=[])) == ["NoOperatorLeading"]
+
+
+def test_lease_in_a_namespace_that_was_not_read_may_exist(run, tmp_path):
+    state = a_cluster(podcliquesets=[a_set()], pods=FULL)
+    leases = KindState(LEASES, namespace="default")
+    file = written(replace(state, kinds={**state.kinds, LEASES: leases}), tmp_path)
+    _, out, _ = run("demo", "--snapshot", file, "-o", "json")
+    assert codes(json.loads(out)) == ["InsufficientResources"]
 
 
 def test_everything_that_waits_is_a_table(run, tmp_path):
