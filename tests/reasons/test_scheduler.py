@@ -79,3 +79,16 @@ def test_scheduler_is_named_and_its_message_is_one_line():
 
 def test_long_message_of_a_scheduler_is_cut():
     assert len(scheduler_reason("node " * 1000).message) <= 500
+
+
+def test_end_of_a_very_long_message_is_not_read():
+    assert scheduler_reason("x" * 2000 + " 4 Insufficient cpu.").code is Code.SCHEDULER_MESSAGE
+
+
+def test_number_too_long_for_nodes_is_not_counted():
+    text = "12345678901 node(s) didn't find available persistent volumes, 2 node(s) didn't match pod affinity"
+    assert scheduler_reason(text).code is Code.SCHEDULER_MESSAGE
+
+
+def test_message_of_digits_only_has_a_code():
+    assert scheduler_reason("9" * 5000 + " node(s) had a taint").code is Code.SCHEDULER_MESSAGE
