@@ -61,6 +61,7 @@ SCHEDULER_MESSAGE_MAX_PAUSE = 60.0  # between two messages of a scheduler with o
 DROPPED_CONSTRAINTS_RETRY = 60.0  # until a PodGroup without its constraints is created again: two writes
 SCHEDULER_MESSAGE_LENGTH = 500  # characters: some schedulers list every node
 SCHEDULER_MESSAGE_READ = 2000  # characters that are searched: the owner of a pod can write any message
+SCHEDULER_MESSAGES_KEPT = 256  # whose code is known without another search: pods of a gang have equal ones
 UNDECODABLE_ERRORS_PER_SET = 8  # the status of a set has room for 16
 NAMES_SHOWN = 3  # cliques, replicas, domains or nodes in one message, unless another limit is named
 DELETED_GANGS_NAMED = 10  # in the event about gangs that are deleted together

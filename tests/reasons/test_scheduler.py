@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grove.reasons.codes import ReasonCode as Code
-from grove.reasons.scheduler import scheduler_reason
+from grove.reasons.scheduler import _code_and_line, scheduler_reason
 
 PREEMPTION = "preemption: 0/4 nodes are available: 4 Insufficient cpu."
 MESSAGES = [
@@ -92,3 +92,19 @@ def test_number_too_long_for_nodes_is_not_counted():
 
 def test_message_of_digits_only_has_a_code():
     assert scheduler_reason("9" * 5000 + " node(s) had a taint").code is Code.SCHEDULER_MESSAGE
+
+
+def test_equal_messages_are_read_once():
+    _code_and_line.cache_clear()
+    found = [scheduler_reason(MESSAGES[0][0], name) for name in ("kai-scheduler", "volcano", "volcano")]
+    assert _code_and_line.cache_info().misses == 1
+    assert {each.message.partition(" says: ")[0] for each in found} == {"kai-scheduler", "volcano"}
+
+
+def test_kept_messages_are_cut_and_their_number_is_limited():
+    _code_and_line.cache_clear()
+    for number in range(300):
+        scheduler_reason(f"{number} " + "x" * 5000)
+        scheduler_reason(f"{number} " + "x" * 6000)
+    known = _code_and_line.cache_info()
+    assert (known.misses, known.currsize) == (300, 256)
