@@ -7,7 +7,7 @@
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
 | a condition gets worse, or a rollout begins or ends | at once |
 | only a reason for pods to wait is new or gone | 2 s later |
-| only the message about what pods wait for differs | with back-off (see `message_backoff`) |
+| only the message about what pods wait for differs, or reasons alternate | with back-off (message_backoff) |
 """
 
 from __future__ import annotations
