@@ -194,6 +194,14 @@ def test_remedy_names_what_to_change(nodes, gang, words):
     assert words in refusal_reason(refuse(nodes, gang), LEVELS).advice
 
 
+def test_message_shows_a_few_shortages_of_a_domain():
+    shortages = tuple(Shortage(Reason.TAINT, 1, f"taint-{number}") for number in range(1000))
+    report = replace(one_shortage(("a", "1"), "gang", shortages[0]), shortages=shortages)
+    found = refusal_reason(NoFit((report,), 1, None), LEVELS)
+    assert found.message.endswith("1 node with taint taint-2 and 997 more")
+    assert len(found.evidence) == 1000
+
+
 def test_domain_is_named_by_its_level():
     assert domain_name((), LEVELS) == "the cluster"
     assert domain_name(("a", "r3"), ("example.com/zone", "example.com/rack")) == "rack a/r3"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grove.reasons.codes import ReasonCode as Code
-from grove.reasons.scheduler import scheduler_reason
+from grove.reasons.scheduler import _code_and_line, scheduler_reason
 
 PREEMPTION = "preemption: 0/4 nodes are available: 4 Insufficient cpu."
 MESSAGES = [
@@ -79,3 +79,32 @@ def test_scheduler_is_named_and_its_message_is_one_line():
 
 def test_long_message_of_a_scheduler_is_cut():
     assert len(scheduler_reason("node " * 1000).message) <= 500
+
+
+def test_end_of_a_very_long_message_is_not_read():
+    assert scheduler_reason("x" * 2000 + " 4 Insufficient cpu.").code is Code.SCHEDULER_MESSAGE
+
+
+def test_number_too_long_for_nodes_is_not_counted():
+    text = "12345678901 node(s) didn't find available persistent volumes, 2 node(s) didn't match pod affinity"
+    assert scheduler_reason(text).code is Code.SCHEDULER_MESSAGE
+
+
+def test_message_of_digits_only_has_a_code():
+    assert scheduler_reason("9" * 5000 + " node(s) had a taint").code is Code.SCHEDULER_MESSAGE
+
+
+def test_equal_messages_are_read_once():
+    _code_and_line.cache_clear()
+    found = [scheduler_reason(MESSAGES[0][0], name) for name in ("kai-scheduler", "volcano", "volcano")]
+    assert _code_and_line.cache_info().misses == 1
+    assert {each.message.partition(" says: ")[0] for each in found} == {"kai-scheduler", "volcano"}
+
+
+def test_kept_messages_are_cut_and_their_number_is_limited():
+    _code_and_line.cache_clear()
+    for number in range(300):
+        scheduler_reason(f"{number} " + "x" * 5000)
+        scheduler_reason(f"{number} " + "x" * 6000)
+    known = _code_and_line.cache_info()
+    assert (known.misses, known.currsize) == (300, 256)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.conditions import ConditionType, UpdateReason
 from grove.api.meta import Condition
 from grove.plan.timestamps import rfc3339
@@ -14,8 +15,11 @@ Conditions = tuple[Condition, ...]
 
 
 def new_condition(type_: str, holds: bool | None, reason: str, message: str) -> Condition:
-    """A condition without `lastTransitionTime`. None means Unknown."""
+    """A condition without `lastTransitionTime`. None means Unknown. A long message is cut, because the API
+    server would refuse the whole status."""
     status = "Unknown" if holds is None else str(holds)
+    if len(message) > timing.CONDITION_MESSAGE_LENGTH:
+        message = f"{message[: timing.CONDITION_MESSAGE_LENGTH - 1]}…"
     return Condition(type=type_, status=status, reason=reason, message=message)
 
 

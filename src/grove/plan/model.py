@@ -78,6 +78,8 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     """What a replica contributes to the status of its set."""
 
     available: bool = False
+    ready: bool = False
+    """Every pod is there and ready, also those above `minAvailable`."""
     updated: bool = False
     cliques: int = 0
     updated_cliques: int = 0

@@ -83,6 +83,17 @@ MOMENTARY = frozenset(
     }
 )
 """Reasons that are usual for a moment: in a healthy start, or while gangs compete."""
+ALTERNATING = frozenset(
+    {
+        ReasonCode.INSUFFICIENT_RESOURCES,
+        ReasonCode.DOMAIN_FRAGMENTED,
+        ReasonCode.RESERVED_BY_OTHER_GANG,
+        ReasonCode.PREVIOUS_ATTEMPT_FAILED,
+        ReasonCode.SOLVER_GAVE_UP,
+        ReasonCode.SCHEDULER_MESSAGE,
+    }
+)
+"""Reasons of one gang that replace each other all the time while gangs compete for nodes."""
 _RANKS = {code: rank for rank, code in enumerate(ReasonCode)}
 
 

@@ -14,6 +14,15 @@ from grove.reasons.model import ObjectName, WaitReason
 
 _HARMLESS = frozenset({ErrorCode.VALIDATE_SET.value, ErrorCode.GET_PRIORITY_CLASS.value})
 """Errors that leave nothing undone."""
+_ALWAYS = frozenset(
+    {
+        ErrorCode.POD_LIMIT.value,
+        ErrorCode.GANG_SIZE.value,
+        ErrorCode.PLAN_REPLICA.value,
+        ErrorCode.DECODE_OBJECT.value,
+    }
+)
+"""Errors that keep pods from being planned: those that are planned may all be ready."""
 _BY_ERROR_CODE = {
     ErrorCode.POD_LIMIT.value: Code.POD_LIMIT_EXCEEDED,
     ErrorCode.GANG_SIZE.value: Code.GANG_SIZE_EXCEEDED,
@@ -40,9 +49,13 @@ _DOMAIN_PHRASES = (
 )
 
 
-def error_reasons(errors: Iterable[LastError], about: ObjectName | None = None) -> list[WaitReason]:
-    """The reasons that follow from the errors of an object, in the order of the errors."""
-    return [found for each in errors if (found := error_reason(each, about)) is not None]
+def error_reasons(
+    errors: Iterable[LastError], about: ObjectName | None = None, *, pods_ready: bool = False
+) -> list[WaitReason]:
+    """The reasons that follow from the errors of an object, in the order of the errors. If all its planned
+    `pods_ready`, only errors that keep others from being planned are reasons to wait."""
+    counted = (each for each in errors if not pods_ready or each.code in _ALWAYS)
+    return [found for each in counted if (found := error_reason(each, about)) is not None]
 
 
 def error_reason(error: LastError, about: ObjectName | None = None) -> WaitReason | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grove import timing
+from grove.api.formats.name_list import name_list
 from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.model import Evidence, ObjectName, WaitReason
 from grove.topology.placement.answers import DomainReport, GaveUp, NoFit, Reason, Shortage
@@ -87,7 +88,7 @@ def _message(answer: NoFit, levels: Sequence[str]) -> str:
 
 
 def _report_text(report: DomainReport, levels: Sequence[str]) -> str:
-    reasons = ", ".join(dict.fromkeys(map(shortage_text, report.shortages)))
+    reasons = name_list(list(dict.fromkeys(map(shortage_text, report.shortages))))
     return f"{domain_name(report.domain, levels)}: {report.unit}: {reasons}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from textwrap import shorten
 
 from grove import timing
@@ -25,7 +26,10 @@ _PHRASES = (
     (re.compile(r"node affinity|node selector|node name"), Code.NODE_SELECTOR_MISMATCH),
 )  # fmt: skip
 """Phrases of Kubernetes' scheduler, the most specific first."""
-_COUNTED = re.compile(r"(\d+) ((?:node\(s\)|Insufficient|Too many|cannot allocate)[^,;.{]*(?:\{[^}]*\})?)")
+_COUNTED = re.compile(
+    r"(?<!\d)(\d{1,9}) ((?:node\(s\)|Insufficient|Too many|cannot allocate)[^,;.{]*(?:\{[^}]*\})?)"
+)
+"""Nodes and what they are refused for. Longer numbers count no nodes, and would take long to read."""
 _AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
 _NOT_TRIED = (Code.NODE_CORDONED, Code.NODE_NOT_READY, Code.NODE_TAINT, Code.NODE_SELECTOR_MISMATCH)
 """Nodes of which the scheduler looks at nothing else. The others are those that pods could use."""
@@ -33,9 +37,16 @@ _NOT_TRIED = (Code.NODE_CORDONED, Code.NODE_NOT_READY, Code.NODE_TAINT, Code.NOD
 
 def scheduler_reason(text: str, scheduler: str = "", about: ObjectName | None = None) -> WaitReason:
     """The reason for pods that a scheduler could not place, with its message."""
-    line = shorten(" ".join(text.split()), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ...")
+    code, line = _code_and_line(text[: timing.SCHEDULER_MESSAGE_READ])
     message = f"{scheduler} says: {line}" if scheduler else line
-    return WaitReason(_code(text), message, about, changing=True)
+    return WaitReason(code, message, about, changing=True)
+
+
+@lru_cache(timing.SCHEDULER_MESSAGES_KEPT)
+def _code_and_line(text: str) -> tuple[Code, str]:
+    """Code and line of a message. Kept, because hundreds of pods have the same message in each plan."""
+    line = shorten(" ".join(text.split()), timing.SCHEDULER_MESSAGE_LENGTH, placeholder=" ...")
+    return _code(text), line
 
 
 def _code(text: str) -> Code:

@@ -338,6 +338,32 @@ def test_momentary_reason_that_lasts_is_written_with_others(publisher) -> None:
     assert publisher.due_updates("key", (both,), 2.2, busy=False) == ([both], None)
 
 
+@pytest.mark.parametrize("interval", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("other_first", [0.0, 0.05, 1.0])
+def test_momentary_reason_of_a_changing_status_is_written(publisher, interval, other_first) -> None:
+    stored, ready, now, next_pod = status(0), 0, 0.0, other_first
+    while now < 5.0:
+        if now >= next_pod:
+            ready, next_pod = ready + 1, next_pod + interval
+        found = status_update(stored, with_reason(status(ready), MOMENTARY))
+        due, later = publisher.due_updates("key", (found,), now, busy=False)
+        if due:
+            stored = due[0].desired
+        if stored.conditions:
+            return
+        now = min(next_pod, later if later is not None else next_pod)
+    pytest.fail("the reason has lasted for 5 s and is not written")
+
+
+def test_reason_that_is_written_delays_the_next_one(publisher) -> None:
+    other = replace(TARGET, name="wl-0-b")
+    first = status_update(status(0), with_reason(status(0), "NodeTaint"))
+    assert due_after(publisher, first, 0.0) == (False, 2.0)
+    assert due_after(publisher, first, 2.0) == (True, None)
+    second = StatusUpdate(other, status(0), with_reason(status(0), MOMENTARY))
+    assert due_after(publisher, second, 2.1) == (False, 4.1)
+
+
 def test_other_reason_is_written_with_another_change(publisher) -> None:
     found = status_update(status(0), with_reason(status(1), "NodeTaint"))
     assert due_after(publisher, found, 0.0) == (False, 0.25)
@@ -363,11 +389,46 @@ def test_another_code_replaces_the_stored_one_later(publisher) -> None:
         assert due_after(publisher, found, start + 2.0) == (True, None)
 
 
-def test_momentary_code_replaces_another_with_back_off(publisher) -> None:
-    found = status_update(with_reason(status(0), "NodeTaint"), with_reason(status(0), MOMENTARY))
+def test_alternating_code_replaces_another_with_back_off(publisher) -> None:
+    full = with_reason(status(0), "InsufficientResources")
+    found = status_update(full, with_reason(status(0), "ReservedByOtherGang"))
     for start, due in ((0.0, 2.0), (2.1, 6.0)):
         assert due_after(publisher, found, start) == (False, due)
         assert due_after(publisher, found, due) == (True, None)
+
+
+def test_alternating_code_comes_with_another_change(publisher) -> None:
+    full = with_reason(status(0), "InsufficientResources")
+    found = status_update(full, with_reason(status(1), "ReservedByOtherGang"))
+    new = StatusUpdate(replace(TARGET, name="wl-0-b"), status(0), with_reason(status(0), "NodeTaint"))
+    assert publisher.due_updates("key", (found, new), 0.0, busy=False) == ([], 0.25)
+    assert publisher.due_updates("key", (found, new), 0.25, busy=False) == ([found], 2.0)
+
+
+@pytest.mark.parametrize(
+    ("stored", "new"),
+    [
+        ("InsufficientResources", "InitContainerWaitsForClique"),
+        ("NodeTaint", "ReservedByOtherGang"),
+        ("ReservedByOtherGang", "InsufficientResources"),
+        ("InitContainerWaitsForClique", MOMENTARY),
+    ],
+)
+def test_code_that_does_not_alternate_replaces_another_soon(publisher, stored, new) -> None:
+    found = status_update(with_reason(status(0), stored), with_reason(status(0), new))
+    for start in (0.0, 10.0, 20.0):
+        assert due_after(publisher, found, start) == (False, start + 2.0)
+        assert due_after(publisher, found, start + 2.0) == (True, None)
+
+
+@pytest.mark.parametrize("stored", ["NodeTaint", "InsufficientResources"])
+def test_obsolete_reason_goes_before_a_momentary_one_comes(publisher, stored) -> None:
+    found = status_update(with_reason(status(0), stored), with_reason(status(1), MOMENTARY))
+    assert due_after(publisher, found, 0.0) == (False, 0.25)
+    without = status_update(found.current, status(1))
+    assert publisher.due_updates("key", (found,), 0.25, busy=False) == ([without], 2.0)
+    rest = status_update(status(1), with_reason(status(1), MOMENTARY))
+    assert due_after(publisher, rest, 2.0) == (True, None)
 
 
 def test_message_of_a_reason_is_backed_off(publisher) -> None:

@@ -22,9 +22,9 @@ CRASH = of_gangs([WaitReason(Code.CONTAINER_CRASHING, "exit code 1", ObjectName(
 UPDATING = PodCliqueSetUpdateProgress(update_started_at="2026-01-01T00:00:00Z")
 
 
-def waiting(*rollups, errors=(), workload=SET, stalled=0, progress=None):
+def waiting(*rollups, errors=(), workload=SET, stalled=0, progress=None, ready=False):
     status = replace(workload.status, last_errors=errors, update_progress=progress)
-    summaries = [ReplicaSummary(waiting=each, stalled=stalled) for each in rollups]
+    summaries = [ReplicaSummary(waiting=each, stalled=stalled, ready=ready) for each in rollups]
     conditions = with_set_reason(status, workload, summaries, 0.0).conditions
     return next(((each.reason, each.message) for each in conditions if each.type == "Waiting"), None)
 
@@ -49,6 +49,31 @@ def test_reason_that_is_gone_is_removed():
 @pytest.mark.parametrize(("errors", "code"), [((QUOTA,), "QuotaExceeded"), ((HARMLESS,), "NodeTaint")])
 def test_own_error_comes_before_what_gangs_wait_for(errors, code):
     assert waiting(TAINT, errors=errors)[0] == code
+
+
+def an_error(code: str) -> LastError:
+    return LastError(code, "it failed", "2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "code", ["ERR_SYNC_HPA", "ERR_SYNC_PODGROUP", "ERR_DELETE_POD", "ERR_SLOW_POD", "ERR_CREATE_POD"]
+)
+def test_error_is_no_reason_of_a_set_with_ready_pods(code):
+    assert waiting(of_gangs([]), errors=(an_error(code),), ready=True) is None
+    assert waiting(of_gangs([]), errors=(an_error(code),)) is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("ERR_EXCEED_POD_LIMIT", "PodLimitExceeded"),
+        ("ERR_EXCEED_PODGANG_SIZE", "PodGangSizeExceeded"),
+        ("ERR_PLAN_PODCLIQUESET_REPLICA", "PlanFailed"),
+        ("ERR_DECODE_OBJECT", "DecodeFailed"),
+    ],
+)
+def test_error_of_plans_is_a_reason_though_pods_are_ready(code, expected):
+    assert waiting(of_gangs([]), errors=(an_error(code),), ready=True)[0] == expected
 
 
 @pytest.mark.parametrize(("paused", "expected"), [(True, "UpdatePaused"), (False, None)])

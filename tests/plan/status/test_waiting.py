@@ -67,9 +67,11 @@ def placing(sim: Simulator, decision: Any = None, **more: Any) -> Plan:
 
 def test_starting_and_running_pods_wait_for_nothing():
     sim = started()
-    assert codes(planned(sim), "wl-0", "wl-0-a", "wl-0-b") == ["", "", ""]
+    plan = planned(sim)
+    assert (codes(plan, "wl-0", "wl-0-a", "wl-0-b"), plan.report.ready) == (["", "", ""], False)
     actors.run_all(sim)
     plan = planned(sim)
+    assert plan.report.ready
     assert codes(plan, "wl-0", "wl-0-a", "wl-0-b") == ["", "", ""]
     assert plan.report.waiting.first is None
 
@@ -175,6 +177,23 @@ def test_error_of_a_group_is_its_reason():
     error = LastError("ERR_SYNC_PCSG_RESOURCE_CLAIM", "there is no template", "2026-01-01T00:00:00Z")
     known = replace(group, status=replace(group.status, last_errors=(error,)))
     assert codes(planned(sim, groups={"wl-0-x": known}), "wl-0-x") == ["ClaimMissing"]
+
+
+def test_error_is_no_reason_of_a_group_with_ready_pods():
+    sim = started("a:1 b:1", "x:1=b")
+    actors.run(sim, *sim.pods("wl-0-x-0-b"))
+    group = sim.snapshot().groups["wl-0-x"]
+    error = LastError("ERR_SYNC_HPA", "it failed", "2026-01-01T00:00:00Z")
+    known = replace(group, status=replace(group.status, last_errors=(error,)))
+    assert codes(planned(sim, groups={"wl-0-x": known}), "wl-0-x") == [""]
+
+
+def test_replica_above_its_minimum_is_not_ready_without_a_pod():
+    sim = started("a:2/1")
+    first, _ = sim.pods("wl-0-a")
+    actors.run(sim, first)
+    report = planned(sim).report
+    assert (report.available, report.ready) == (True, False)
 
 
 def test_scheduler_that_is_not_listed_is_the_reason():

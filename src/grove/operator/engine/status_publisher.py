@@ -7,7 +7,7 @@
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
 | a condition gets worse, or a rollout begins or ends | at once |
 | only a reason for pods to wait is new or gone | 2 s later |
-| only the message about what pods wait for differs | with back-off (see `message_backoff`) |
+| only the message about what pods wait for differs, or reasons alternate | with back-off (message_backoff) |
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ class StatusPublisher(Generic[K]):
             self._clear(pending)
             pending.reason_since = None
             return [], None
+        differing = list(filter(differs_in_reason, changed))
         parts, times = split_by_reason(changed), list[float]()
         others, reasons = parts.others, parts.reasons
-        if (reasons_due := self._reasons_due(key, pending, changed, now, busy=busy)) is not None:
+        if (reasons_due := self._reasons_due(key, pending, differing, now, busy=busy)) is not None:
             if reasons or any(map(has_momentary_reason, others)):
                 times.append(reasons_due)
             others, reasons = list(map(without_momentary_reason, others)), []
@@ -94,6 +95,8 @@ class StatusPublisher(Generic[K]):
                 times.append(again)
             else:
                 due += parts.messages
+        if set(map(id, differing)) <= set(map(id, due)):  # others keep their time until they are written
+            pending.reason_since = None
         return due, min(times, default=None)
 
     def _others_due(
@@ -126,11 +129,10 @@ class StatusPublisher(Generic[K]):
         return changed
 
     def _reasons_due(
-        self, key: K, pending: PendingStatuses, changed: list[StatusUpdate], now: float, *, busy: bool
+        self, key: K, pending: PendingStatuses, differing: list[StatusUpdate], now: float, *, busy: bool
     ) -> float | None:
         """When reasons that differ from the stored ones are due; None: now, or none differs."""
-        if not any(map(differs_in_reason, changed)):
-            pending.reason_since = None
+        if not differing:
             return None
         since = pending.reason_since = now if pending.reason_since is None else pending.reason_since
         if now < (due := since + max(timing.WAITING_DELAY, self._quiet_period())):
@@ -138,7 +140,6 @@ class StatusPublisher(Generic[K]):
         if busy and now < since + timing.STATUS_MAX_DELAY:
             self._waiting[key] = None
             return since + timing.STATUS_MAX_DELAY
-        pending.reason_since = None
         return None
 
     def release(self, free_slots: int) -> list[K]:

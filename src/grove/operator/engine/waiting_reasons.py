@@ -2,8 +2,9 @@
 
 In a healthy start pods wait for many things, each for a moment. A reason alone is written only once it lasts,
 and never costs a write that is not needed: if it comes or goes with another change, both are one write. What
-is usual for a moment does not come with another change, and replaces another reason as if only the message
-differed.
+is usual for a moment does not come with another change, which removes the reason that it replaces. While
+gangs compete for nodes, their reasons alternate: then one that is usual for a moment replaces another as if
+only the message differed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from grove.api.types.podgang import PodGang
 from grove.plan.conditions import Conditions, find, without
 from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.model import StatusUpdate
-from grove.reasons.codes import MOMENTARY
+from grove.reasons.codes import ALTERNATING, MOMENTARY
 
 _TYPE = ConditionType.WAITING
 
@@ -49,27 +50,35 @@ def split_by_reason(changed: Sequence[StatusUpdate]) -> SplitUpdates:
 
 
 def differs_in_reason(update: StatusUpdate) -> bool:
-    """Whether a reason is new or gone, or another one that may last."""
-    stored, new = _code(update.current.conditions), _code(update.desired.conditions)
-    return stored != new and not (stored and new in MOMENTARY)
+    """Whether a reason is new or gone, or another one, unless both alternate."""
+    stored, new = _codes(update)
+    return stored != new and not _alternate(stored, new)
 
 
 def has_momentary_reason(update: StatusUpdate) -> bool:
     """Whether pods wait for something else than the stored status says, and perhaps for a moment only."""
-    stored, new = _code(update.current.conditions), _code(update.desired.conditions)
-    return stored != new and new in MOMENTARY
+    stored, new = _codes(update)
+    return stored != new and new in MOMENTARY and not _alternate(stored, new)
 
 
 def without_momentary_reason(update: StatusUpdate) -> StatusUpdate:
-    """The update with the reason that is stored, if it has another one that may end at once."""
+    """The update without a reason, if it has a new one that may end at once: the stored one is obsolete."""
     if not has_momentary_reason(update):
         return update
-    new, stored = _code(update.desired.conditions), find(update.current.conditions, _TYPE)
+    _, new = _codes(update)
     conditions = without(update.desired.conditions, _TYPE)
-    if stored is not None:
-        conditions = (*conditions, stored)
     events = tuple(event for event in update.events if event.reason != new)
     return replace(update, desired=replace(update.desired, conditions=conditions), events=events)
+
+
+def _alternate(stored: str, new: str) -> bool:
+    """Whether a reason that is usual for a moment replaces one that is likely to come back."""
+    return stored in ALTERNATING and new in ALTERNATING & MOMENTARY
+
+
+def _codes(update: StatusUpdate) -> tuple[str, str]:
+    """The stored code and the new one; empty without a reason."""
+    return _code(update.current.conditions), _code(update.desired.conditions)
 
 
 def _code(conditions: Conditions) -> str:

@@ -33,6 +33,11 @@ class CliqueHealth:
         return self.count.ready >= self.needed
 
     @property
+    def ready(self) -> bool:
+        """Every pod is there and ready."""
+        return self.count.ready >= self.wanted.replicas
+
+    @property
     def complete(self) -> bool:
         return self.count.replicas == self.wanted.replicas
 

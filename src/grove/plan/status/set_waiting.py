@@ -27,7 +27,7 @@ def with_set_reason(
 
 def early_reason(status: PodCliqueSetStatus, workload: PodCliqueSet, now: float) -> PodCliqueSetStatus:
     """The status with a reason of the set itself, before every replica has reported."""
-    found = combined(map(Rollup, _own_reasons(status, workload, ())))
+    found = combined(map(Rollup, _own_reasons(status, workload, (), reported=False)))
     return _with_rollup(status, found, now) if found.first is not None else status
 
 
@@ -39,9 +39,16 @@ def _with_rollup(status: PodCliqueSetStatus, found: Rollup, now: float) -> PodCl
 
 
 def _own_reasons(
-    status: PodCliqueSetStatus, workload: PodCliqueSet, summaries: Sequence[ReplicaSummary]
+    status: PodCliqueSetStatus,
+    workload: PodCliqueSet,
+    summaries: Sequence[ReplicaSummary],
+    *,
+    reported: bool = True,
 ) -> Iterator[WaitReason]:
-    yield from error_reasons(status.last_errors)
+    """Errors of the set while pods are missing or not ready, and what keeps its update from going on.
+    `reported`: `summaries` are those of every replica."""
+    ready = reported and all(each.ready for each in summaries)
+    yield from error_reasons(status.last_errors, pods_ready=ready)
     progress = status.update_progress
     if is_in_progress(progress) and workload.spec.update_strategy.paused:
         yield WaitReason(Code.UPDATE_PAUSED)

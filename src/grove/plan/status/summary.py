@@ -172,6 +172,7 @@ def replica_summary(
     all_updated = all(view.updated for view in views.values())
     return ReplicaSummary(
         available=available,
+        ready=all(view.ready for view in views.values()),
         updated=available and all(view.current for view in views.values()),
         cliques=len(standalone),
         updated_cliques=sum(view.current and view.available for view in standalone),

@@ -68,7 +68,7 @@ class WaitingFacts(Struct, frozen=True):
 
 def replica_reasons(snapshot: Snapshot, layout: ReplicaLayout, facts: WaitingFacts) -> ReplicaReasons:
     """Why the pods of a replica wait; nothing if all of them are ready."""
-    waiting = [view.wanted for view in facts.views.values() if view.count.ready < view.wanted.replicas]
+    waiting = [view.wanted for view in facts.views.values() if not view.ready]
     if not waiting:
         return NO_REASONS
     by_clique = {clique.name: list(_clique_reasons(snapshot, clique, facts)) for clique in waiting}
@@ -128,13 +128,14 @@ def _group_reasons(
     snapshot: Snapshot, layout: ReplicaLayout, cliques: Mapping[str, WaitReason], facts: WaitingFacts
 ) -> Iterator[tuple[str, WaitReason]]:
     for group in layout.groups:
-        members = (
+        members = [
             each for each in layout.cliques if each.group is not None and each.group.name == group.name
-        )
+        ]
         found = [cliques[each.name] for each in members if each.name in cliques]
         if (known := snapshot.groups.get(group.name)) is not None:
             about = ObjectName(PodCliqueScalingGroup.KIND.name, group.name)
-            found += error_reasons(known.status.last_errors, about)
+            ready = all(facts.views[each.name].ready for each in members)
+            found += error_reasons(known.status.last_errors, about, pods_ready=ready)
         step = facts.rollout.group_steps.get(group.name)
         found += _overdue(step is not None and step.overdue)
         if (reason := first(found)) is not None:
