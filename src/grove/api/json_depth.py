@@ -52,7 +52,7 @@ def _depth(kept: bytes) -> int:
 def _without_innermost(brackets: bytes) -> tuple[int, bytes]:
     """Brackets without their innermost levels, and how many levels were removed.
 
-    Removing all innermost pairs makes the depth smaller by one. Real lists are wide, and have few levels: this
+    Removing all innermost pairs makes the depth smaller by one. Real lists are wide and have few levels: this
     takes less time than adding up the depth at each bracket. It stops when little was removed, as each level
     of deep text would take as long as the first one.
     """
