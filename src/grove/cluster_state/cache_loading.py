@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from grove.api.types.cluster.scheduling_pod import SchedulingPod, SchedulingStatus
@@ -38,6 +39,8 @@ def load_caches(state: ClusterState, caches: Caches) -> None:
     if caches.cluster_pods is not None and state.kind(PODS).listed:
         pods = caches.cluster_pods
         pods.replace(map(pods.compact, _running(state)), "")
+    levels = chain.from_iterable(each.spec.levels for each in (*caches.topologies, *caches.topology_bindings))
+    caches.nodes.require(level.key for level in levels)  # now: later they would be listed again
     list_nodes(state, caches)
 
 
