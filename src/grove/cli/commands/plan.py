@@ -39,7 +39,7 @@ from grove.dry_run.planning import Planner, ServerAdmission
 from grove.dry_run.topologies import unknown_topologies
 from grove.kube.auth import config
 from grove.kube.client.client import Client
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 Format = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o", help="Output format.")]
 

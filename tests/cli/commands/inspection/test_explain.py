@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli.main import main
 from grove.kube.client.resource import LEASES, NODES
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from tests.cli.commands.inspection.snapshots import (
     Body,
     a_cluster,
