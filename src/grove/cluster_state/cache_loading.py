@@ -12,6 +12,7 @@ from grove.api.types.pod import PodPhase
 from grove.cluster_state.kinds import listed_caches
 from grove.cluster_state.model import ClusterState, KindState
 from grove.kube.cache.cache import Cache
+from grove.kube.cache.interning import suspended
 from grove.kube.client import label_selector
 from grove.kube.client.resource import NODES, PODS
 from grove.operator.caches.registry import Caches
@@ -31,6 +32,11 @@ class _PhasedPod(SchedulingPod, frozen=True):
 def load_caches(state: ClusterState, caches: Caches) -> None:
     """Fill empty caches. A kind that is not served is absent, one that could not be read has the reason as
     its list error. Nodes are listed again when more of their labels are required (`list_nodes`)."""
+    with suspended():
+        _load_all(state, caches)
+
+
+def _load_all(state: ClusterState, caches: Caches) -> None:
     if caches.devices is not None:
         caches.devices.require()
         _load(state, caches.devices.classes)  # first: slices keep the attributes that classes compare
@@ -47,7 +53,8 @@ def load_caches(state: ClusterState, caches: Caches) -> None:
 def list_nodes(state: ClusterState, caches: Caches) -> None:
     """List the nodes with the labels that are required by now, if they could be read."""
     if state.kind(NODES).listed:
-        caches.nodes.use_list(state.objects(NODES, Node))
+        with suspended():
+            caches.nodes.use_list(state.objects(NODES, Node))
 
 
 def _running(state: ClusterState) -> Iterator[SchedulingPod]:
