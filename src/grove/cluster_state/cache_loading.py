@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from grove.api.naming.well_known import HOSTNAME
 from grove.api.types.cluster.scheduling_pod import SchedulingPod, SchedulingStatus
 from grove.api.types.kubernetes_objects import Node
 from grove.api.types.pod import PodPhase
@@ -46,7 +47,7 @@ def _load_all(state: ClusterState, caches: Caches) -> None:
         pods = caches.cluster_pods
         pods.replace(map(pods.compact, _running(state)), "")
     levels = chain.from_iterable(each.spec.levels for each in (*caches.topologies, *caches.topology_bindings))
-    caches.nodes.require(level.key for level in levels)  # now: later they would be listed again
+    caches.nodes.require((HOSTNAME, *(level.key for level in levels)))  # now: later they are listed again
     list_nodes(state, caches)
 
 
