@@ -28,7 +28,7 @@ from grove.local.cluster.cluster_shape import node_manifests, parse_shape
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterSettings, StateDir
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 SHAPE, NODES = "1x5x20x5", 500
 REPLICAS, PODS_EACH, FOREIGN = 250, 2, 4_500

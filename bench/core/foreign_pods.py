@@ -18,7 +18,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, PODS
 from grove.local.cluster.cluster_shape import node_manifests, parse_shape
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 RACKS, HOSTS = 20, 5
 """Of the cluster. Each gang needs a rack."""

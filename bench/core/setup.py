@@ -18,7 +18,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
 

@@ -36,6 +36,8 @@ PADDING = "[" * (MAX_DEPTH + 1)  # in a string: too many brackets for the shortc
         (nested(1_000_000), True),
         (b"[" * (MAX_DEPTH + 1), True),
         (b"[" + b",".join([b"[]"] * 1_000) + b"]", False),
+        (b"[" + b"[[]]," * 1_000 + nested(MAX_DEPTH - 1) + b"]", False),
+        (b"[" + b"[[]]," * 1_000 + nested(MAX_DEPTH) + b"]", True),
         (f'["{PADDING}"]'.encode(), False),
         (f'["\\"{PADDING}"]'.encode(), False),
         (f'["\\\\", {PADDING}'.encode(), True),

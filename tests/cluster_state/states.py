@@ -14,7 +14,7 @@ from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState, KindState
 from grove.cluster_state.operator_setup import new_caches, operator_setup
 from grove.kube.client.resource import Resource
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 Body = dict[str, Any]
 SETS = resource_of(PodCliqueSet.KIND)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from grove.cluster_state.cache_loading import list_nodes, load_caches
+from grove.cluster_state.kinds import TOPOLOGIES
 from grove.cluster_state.operator_setup import new_caches, operator_setup
 from grove.kube.client.resource import DEVICE_CLASSES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
@@ -68,6 +69,13 @@ def test_labels_are_listed_again_once_required() -> None:
     list_nodes(state, caches)
     assert cluster.require([RACK])
     assert cluster.node("z0-b1-r1-h0").labels[RACK] == "z0-b1-r1"
+
+
+def test_labels_of_topologies_are_listed_at_once() -> None:
+    topology = {"metadata": {"name": "racks"}, "spec": {"levels": [{"domain": "rack", "key": RACK}]}}
+    caches = loaded(with_objects(shaped(), TOPOLOGIES, topology))
+    assert view(caches).require([RACK])
+    assert not caches.nodes.needs_list
 
 
 def test_unreadable_kinds_have_their_reason() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+SCHEDULER_MESSAGE_SEPARATOR = "; "
+"""Separates the operator's part of the message of a gang's condition from the scheduler's."""
+
 
 class ConditionType(StrEnum):
     """The types of conditions; the status of each kind lists its own. For most, True means a problem."""

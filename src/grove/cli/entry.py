@@ -12,6 +12,9 @@ def main() -> None:
 
         sys.exit(initc.main(sys.argv[2:]))
     try:  # the imports take long enough to be interrupted
+        from grove.operator import python_gc
+
+        python_gc.raise_thresholds()  # most commands end before there is anything to collect
         from grove.cli.main import main as run_command
 
         run_command()

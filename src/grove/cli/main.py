@@ -6,6 +6,7 @@ A subcommand is imported when it runs: imports take most of the time of `grove -
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -113,6 +114,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()  # here, because an error at interpreter exit can no longer be reported
     except BaseException as error:
         code = _report(error)
+    gc.freeze()  # the interpreter searches for cycles when it ends; the memory is freed without that
     sys.exit(code)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
+from grove.api.naming.well_known import HOSTNAME
 from grove.api.types.cluster.scheduling_pod import SchedulingPod, SchedulingStatus
 from grove.api.types.kubernetes_objects import Node
 from grove.api.types.pod import PodPhase
 from grove.cluster_state.kinds import listed_caches
 from grove.cluster_state.model import ClusterState, KindState
 from grove.kube.cache.cache import Cache
+from grove.kube.cache.interning import suspended
 from grove.kube.client import label_selector
 from grove.kube.client.resource import NODES, PODS
 from grove.operator.caches.registry import Caches
@@ -30,6 +33,11 @@ class _PhasedPod(SchedulingPod, frozen=True):
 def load_caches(state: ClusterState, caches: Caches) -> None:
     """Fill empty caches. A kind that is not served is absent, one that could not be read has the reason as
     its list error. Nodes are listed again when more of their labels are required (`list_nodes`)."""
+    with suspended():
+        _load_all(state, caches)
+
+
+def _load_all(state: ClusterState, caches: Caches) -> None:
     if caches.devices is not None:
         caches.devices.require()
         _load(state, caches.devices.classes)  # first: slices keep the attributes that classes compare
@@ -38,13 +46,16 @@ def load_caches(state: ClusterState, caches: Caches) -> None:
     if caches.cluster_pods is not None and state.kind(PODS).listed:
         pods = caches.cluster_pods
         pods.replace(map(pods.compact, _running(state)), "")
+    levels = chain.from_iterable(each.spec.levels for each in (*caches.topologies, *caches.topology_bindings))
+    caches.nodes.require((HOSTNAME, *(level.key for level in levels)))  # now: later they are listed again
     list_nodes(state, caches)
 
 
 def list_nodes(state: ClusterState, caches: Caches) -> None:
     """List the nodes with the labels that are required by now, if they could be read."""
     if state.kind(NODES).listed:
-        caches.nodes.use_list(state.objects(NODES, Node))
+        with suspended():
+            caches.nodes.use_list(state.objects(NODES, Node))
 
 
 def _running(state: ClusterState) -> Iterator[SchedulingPod]:

@@ -10,7 +10,8 @@ from grove.cluster_state.model import ReadKind
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.cache.cache import Cache
 from grove.kube.client.resource import LEASES, NODES, PODS
-from grove.operator.caches.registry import Caches, resource_of
+from grove.operator.caches.registry import Caches
+from grove.operator.caches.resources import resource_of
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 TOPOLOGIES = resource_of(ClusterTopology.KIND)

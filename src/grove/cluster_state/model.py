@@ -65,10 +65,12 @@ class ClusterState(Struct, frozen=True):
         return self.kinds.get(resource) or KindState(resource, served=False)
 
     def objects(self, resource: Resource, as_type: type[T]) -> Iterator[T]:
-        """The objects of a kind. Objects that do not fit the type are skipped, as informer caches do."""
+        """The objects of a kind. Objects that do not fit the type are skipped, as informer caches do. How
+        deeply they nest was checked when they were read."""
+        decode = decoding.decoder(as_type).decode
         for item in self.kind(resource).items:
             try:
-                found: T = decoding.decode_text(bytes(item), as_type)
+                found: T = decode(item)
             except Exception:  # whatever a decoder raises, its cause is the text  # noqa: S112
                 continue
             yield found

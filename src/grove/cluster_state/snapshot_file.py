@@ -14,7 +14,7 @@ from grove.cluster_state.model import ClusterState, KindState
 from grove.cluster_state.redaction import changed_hashes, redacted, with_hashes
 from grove.kube.client.resource import Resource
 from grove.kube.errors import KubeError
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from grove.plan.timestamps import rfc3339
 
 GROUP = "snapshot.grove.io"

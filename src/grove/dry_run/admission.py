@@ -20,7 +20,8 @@ from grove.dynamo.context import GraphContext
 from grove.dynamo.decode import decoder
 from grove.kube.client.client import Client
 from grove.kube.errors import ApiError, BadRequest, Forbidden, Invalid
-from grove.operator.caches.registry import Caches, resource_of
+from grove.operator.caches.registry import Caches
+from grove.operator.caches.resources import resource_of
 from grove.rules import cluster_topology
 from grove.rules.fabric import domains
 from grove.rules.model import AdmissionResult, Facts

@@ -31,7 +31,7 @@ from grove.dry_run.operator import DryOperator
 from grove.dry_run.set_run import SetOutcome, SetRun, object_counts
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.client.resource import NODES, PODS
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from grove.operator.keys import SetKey
 from grove.plan.placement.assignment import GangName
 from grove.topology.constraints import topology_name_of

@@ -25,7 +25,7 @@ from grove.explanation.subtree import Objects, Subtree, find, subtree
 from grove.kube.client.resource import LEASES, PODS
 from grove.kube.errors import ConfigError
 from grove.kube.leader.lease import Lease, is_held
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from grove.plan.timestamps import rfc3339, timestamp
 from grove.reasons.codes import ReasonCode
 from grove.reasons.model import WaitReason

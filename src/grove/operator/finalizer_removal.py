@@ -13,7 +13,7 @@ from grove.api.naming import well_known
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.client.client import Client, Object
 from grove.kube.errors import Conflict, KubeError, NotFound
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 _SETS = resource_of(PodCliqueSet.KIND)
 

@@ -16,7 +16,7 @@ from grove.kube.client.client import Client, Object
 from grove.kube.client.resource import LEASES
 from grove.kube.errors import Conflict, KubeError, NotFound
 from grove.kube.leader.lease import Lease, is_held
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kube_podgroups import V1Alpha2
 
 _GROUPS = external_resource(V1Alpha2.kind)

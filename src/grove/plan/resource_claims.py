@@ -27,6 +27,7 @@ from grove.plan.claim_errors import CLAIMS_NOT_VISIBLE, claim_in_use_error, miss
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired import objects, shared_claims
 from grove.plan.desired.expand import Clique, Gang, Group, ReplicaLayout
+from grove.plan.desired.resource_sharing import has_shared_claims
 from grove.plan.desired.shared_claims import API_VERSION, KIND, Body, SharedClaim
 from grove.plan.members.membership import Member
 from grove.plan.members.pod_state import controller_uid, terminating
@@ -74,7 +75,7 @@ class ClaimPlanner:
     def __init__(self, snapshot: Snapshot, repair: ObjectRepair, writes: WriteCollector) -> None:
         self._snapshot, self._repair, self._writes = snapshot, repair, writes
         self._workload, self._known = snapshot.workload, snapshot.shared
-        self._has_shared_claims = shared_claims.has_shared_claims(snapshot.workload.spec.template)
+        self._has_shared_claims = has_shared_claims(snapshot.workload.spec.template)
         self._created: dict[str, str] = {}
         """The ids of the creates of claims, by the name of the claim."""
         self._wanted_names: set[str] = set()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from grove.kube.client.client import Client
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers import kai, volcano
 from tests.chart import Account
 from tests.cluster.operator.support.world import World, watching

@@ -13,7 +13,7 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import EVENTS, NODES, PODS
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kai import Kai
 from grove.schedulers.registry import SchedulerBackends
 from tests.chart import AWARE, operator_account_of

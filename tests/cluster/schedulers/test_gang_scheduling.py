@@ -10,7 +10,7 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, PODS
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kube_podgroups import V1Beta1
 from tests.chart import AWARE, operator_account_of
 from tests.cluster.operator.scheduling.test_topology import TOPOLOGIES, a_topology, topology

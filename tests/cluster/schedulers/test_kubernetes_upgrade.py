@@ -19,7 +19,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, LEASES, PODS
 from grove.local.build import binaries
 from grove.local.cluster import lifecycle
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kube_podgroups import V1Alpha2, V1Beta1
 from tests.chart import AWARE, operator_account_of
 from tests.cluster.chart.job_runner import run

@@ -16,7 +16,7 @@ from grove.kube.client.resource import PODS, Resource
 from grove.kube.errors import ApiError, NotFound
 from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import IntentState
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from grove.schedulers.backend import ForeignKind, SchedulerBackend, SchedulerObject, with_pod_additions
 from grove.schedulers.kai import Kai
 from grove.schedulers.volcano import Volcano

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.kube.client.resource import EVENTS, PODS
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
 from tests.cluster.operator.support.harness import World, operating

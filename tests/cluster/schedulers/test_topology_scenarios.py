@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
 from tests.cluster.operator.scheduling.test_topology import topology

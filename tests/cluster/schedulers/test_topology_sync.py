@@ -19,7 +19,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NODES, Resource
 from grove.kube.errors import NotFound
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.operator.caches.registry import external_resource, resource_of
+from grove.operator.caches.resources import external_resource, resource_of
 from grove.schedulers.kai_topology import TOPOLOGY
 from grove.schedulers.registry import backends
 from tests.chart import Account

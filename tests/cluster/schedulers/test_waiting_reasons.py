@@ -8,7 +8,7 @@ import pytest
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.kube.client.resource import Resource
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers import kai, volcano
 from grove.schedulers.registry import backends
 from tests.cluster.operator.support.harness import World, operating

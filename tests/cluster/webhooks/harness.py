@@ -17,7 +17,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from grove.kube.client.transport import HttpTransport
 from grove.kube.errors import ApiError, KubeError, NotFound
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from grove.operator.manager import Manager
 from grove.operator.servers import serving
 from grove.operator.webhooks import AdmissionWebhooks

@@ -32,7 +32,7 @@ from grove.kube.client.resource import (
 )
 from grove.kube.errors import ApiError, Forbidden
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from grove.webhooks.registrations import Path, account
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.operator.support.processes import seen

@@ -24,7 +24,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES, Resource
 from grove.kube.errors import ApiError
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.operator.caches.registry import external_resource, resource_of
+from grove.operator.caches.resources import external_resource, resource_of
 from grove.rules.model import AdmissionResult
 from grove.rules.podcliqueset import validation
 from grove.rules.podcliqueset.defaults import default_set

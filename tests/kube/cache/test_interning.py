@@ -43,6 +43,14 @@ def interned(body: bytes) -> Pod:
     return intern_fields(msgspec.json.decode(body, type=Pod))
 
 
+def test_values_are_not_shared_while_interning_is_suspended() -> None:
+    with interning.suspended():
+        one, other = interned(pod("a")), interned(pod("b"))
+    assert one == msgspec.json.decode(pod("a"), type=Pod)
+    assert one.spec.containers is not other.spec.containers
+    assert interned(pod("a")).spec.containers is interned(pod("b")).spec.containers
+
+
 def test_equal_values_of_two_pods_are_shared() -> None:
     one, other = interned(pod("a")), interned(pod("b"))
     assert one.status.conditions is other.status.conditions

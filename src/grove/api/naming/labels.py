@@ -35,6 +35,8 @@ CLAIM_SCOPE_LABELS = frozenset({SET_REPLICA, GROUP, CLIQUE})
 SELECTORS = (MANAGED_BY, PART_OF, SET_REPLICA, GROUP, CLIQUE)
 """The labels by which the informer caches select and index objects."""
 OPERATOR = "grove-operator"
+MANAGED_BY_OPERATOR = {MANAGED_BY: OPERATOR}
+"""Selects all objects that the operator creates."""
 GROVE_PREFIX = "grove.io/"
 """Prefix of keys that are not copied from a set to its gangs."""
 

@@ -27,8 +27,8 @@ from grove.kube.auth.config import Config
 from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, Resource
 from grove.kube.errors import Forbidden, KubeError, NotFound
-from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
-from grove.plan.desired.shared_claims import has_shared_claims
+from grove.operator.caches.resources import resource_of
+from grove.plan.desired.resource_sharing import has_shared_claims
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def load_config(
 
 async def read(connection: Config, namespace: str | None, name: str | None) -> SetObjects:
     """Read the sets of one or all namespaces, or one set, with the objects that belong to them."""
-    chosen = labels.managed(name) if name else MANAGED_BY_OPERATOR
+    chosen = labels.managed(name) if name else labels.MANAGED_BY_OPERATOR
     async with Client(connection) as client:
 
         async def listed(resource: Resource, as_type: type[T]) -> tuple[T, ...]:

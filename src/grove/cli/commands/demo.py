@@ -52,7 +52,7 @@ from grove.local.cluster.processes import Process
 from grove.local.errors import LocalError
 from grove.local.standins.dra.objects import DOMAINS
 from grove.local.state_dir import StateDir
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 MANIFESTS = Path(__file__).parents[1] / "demo"
 TOPOLOGY, WORKLOAD, TRAINING = (MANIFESTS / f"{each}.yaml" for each in ("topology", "workload", "training"))

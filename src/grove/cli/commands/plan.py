@@ -22,7 +22,6 @@ from grove.api.configuration.types import LeaderElection
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli import options
 from grove.cli.commands import common
-from grove.cli.commands.operator import read as read_configuration
 from grove.cli.console import open_console
 from grove.cli.views.plan_view import plan_rows
 from grove.cli.views.text_layout import lines
@@ -40,7 +39,7 @@ from grove.dry_run.planning import Planner, ServerAdmission
 from grove.dry_run.topologies import unknown_topologies
 from grove.kube.auth import config
 from grove.kube.client.client import Client
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 Format = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o", help="Output format.")]
 
@@ -127,6 +126,8 @@ def _check(request: _Request) -> None:
 def _setup(path: Path | None) -> OperatorSetup:
     if path is None:
         return operator_setup()
+    from grove.cli.commands.operator import read as read_configuration  # imports all of the operator
+
     try:
         configuration, problems = loading.check(read_configuration(path))
         setup = operator_setup(configuration) if not problems else None

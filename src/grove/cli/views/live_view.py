@@ -27,7 +27,7 @@ from grove.kube.cache.crd_watch import CrdWatch
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS
-from grove.operator.caches.registry import MANAGED_BY_OPERATOR, resource_of
+from grove.operator.caches.resources import resource_of
 
 KINDS = (PodCliqueSet, PodCliqueScalingGroup, PodClique, PodGang)
 
@@ -43,11 +43,11 @@ class SetWatcher:
 
     def __init__(self, namespace: str) -> None:
         ours: list[Cache[Any]] = [
-            Cache(resource_of(kind.KIND), kind, namespace=namespace, labels=MANAGED_BY_OPERATOR)
+            Cache(resource_of(kind.KIND), kind, namespace=namespace, labels=labels.MANAGED_BY_OPERATOR)
             for kind in KINDS[1:]
         ]
         sets: Cache[Any] = Cache(resource_of(PodCliqueSet.KIND), PodCliqueSet, namespace=namespace)
-        self._caches = [sets, *ours, Cache(PODS, Pod, namespace=namespace, labels=MANAGED_BY_OPERATOR)]
+        self._caches = [sets, *ours, Cache(PODS, Pod, namespace=namespace, labels=labels.MANAGED_BY_OPERATOR)]
         self._changed = asyncio.Event()
         for cache in self._caches:
             cache.subscribe(lambda _old, _new: self._changed.set())

@@ -7,11 +7,11 @@ belongs to which. Pure: objects in, views out; the views are also what `-o json`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from grove.api.conditions import ConditionType, GangReason
+from grove.api.conditions import SCHEDULER_MESSAGE_SEPARATOR, ConditionType, GangReason
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.naming import labels
 from grove.api.types.kubernetes_objects import ResourceClaim
@@ -23,12 +23,13 @@ from grove.api.types.podgang import PodGang
 from grove.cli.views.claim_view import ClaimIndex, ClaimView, NamespacedName, View
 from grove.cli.views.pod_reason import pod_reason
 from grove.cli.views.topology_view import TopologyView, topology_view
-from grove.kube.cache.cache import HasMetadata
-from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.members import pod_state as state
 from grove.plan.timestamps import timestamp
 
-T = TypeVar("T", bound=HasMetadata)
+if TYPE_CHECKING:
+    from grove.kube.cache.cache import HasMetadata
+
+T = TypeVar("T", bound="HasMetadata")
 
 
 class PodView(View, frozen=True):

@@ -9,7 +9,9 @@ Raw JSON is a view of the message that it was received in, and keeps all of that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from sys import intern
 from typing import Any, TypeVar
@@ -26,12 +28,29 @@ Interner = Callable[[Any], Any]
 
 _UNIQUE_FIELDS = frozenset({"uid", "resource_version", "hostname"})  # text that hardly any two objects share
 _pool: dict[Hashable, Any] = {}
+_suspended = ContextVar("suspended", default=False)
 _EMPTY_DICT: dict[str, Any] = {}  # can be shared, since cached objects are never changed
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Store objects as they are: for processes that end soon, where the time counts and not the memory."""
+    token = _suspended.set(True)
+    try:
+        yield
+    finally:
+        _suspended.reset(token)
 
 
 def intern_fields(found: T) -> T:
     """Replace the values of an object's fields by equal ones seen before. Returns the same object."""
     assert isinstance(found, Struct)
+    if not _suspended.get():
+        _intern_all(found)
+    return found
+
+
+def _intern_all(found: Struct) -> Struct:
     for name, interner in _interners(type(found)):
         value = getattr(found, name)
         if value:
@@ -65,9 +84,9 @@ def _interner(described: inspect.Type) -> Interner | None:
         case inspect.RawType():
             return _copy_raw
         case inspect.StructType(cls=kind) if issubclass(kind, Interned):
-            return _value_interner(described, intern_fields)
+            return _value_interner(described, _intern_all)
         case inspect.StructType(cls=kind):
-            return intern_fields if _interners(kind) else None
+            return _intern_all if _interners(kind) else None
         case inspect.VarTupleType(item_type=item):
             return _tuple_interner(item)
         case inspect.UnionType(types=types):

@@ -27,7 +27,7 @@ from grove.kube.client.resource import (
     SERVICES,
     Resource,
 )
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 ADAPTERS = resource_of(ScalingAdapter.KIND)

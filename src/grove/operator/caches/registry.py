@@ -17,7 +17,6 @@ from grove.api.configuration.types import PODS_PER_SET
 from grove.api.meta import ObjectMeta
 from grove.api.naming import labels, names
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
-from grove.api.types.kind import Kind
 from grove.api.types.kubernetes_objects import (
     HorizontalPodAutoscaler,
     PartialObjectMetadata,
@@ -57,6 +56,7 @@ from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.resources import external_resource, resource_of
 from grove.operator.caches.scheduler_process import SchedulerProcess
 from grove.operator.caches.set_sizes import SetSizes
 from grove.operator.caches.volumes import Volumes
@@ -82,7 +82,6 @@ BY_PRIORITY_CLASS = "priorityClass"
 BY_OWNER_LABEL = "holder"
 BY_NODE = "node"
 BY_POD_CLAIM = "pod claim"
-MANAGED_BY_OPERATOR = {labels.MANAGED_BY: labels.OPERATOR}
 
 
 class InspectedCRD(Struct, frozen=True):
@@ -90,16 +89,6 @@ class InspectedCRD(Struct, frozen=True):
 
     metadata: ObjectMeta
     spec: Raw
-
-
-def resource_of(kind: Kind) -> Resource:
-    """The API resource of one of our kinds."""
-    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
-
-
-def external_resource(kind: ForeignKind) -> Resource:
-    """The API resource of a kind of another project."""
-    return Resource(kind.group, kind.version, kind.plural, kind.name, kind.namespaced)
 
 
 class Caches:
@@ -164,7 +153,7 @@ class Caches:
             RESOURCE_CLAIMS,
             PartialObjectMetadata,
             indexes={BY_REPLICA: _replica, BY_SET: _set, BY_OWNER_LABEL: _owner_label},
-            labels=MANAGED_BY_OPERATOR,
+            labels=labels.MANAGED_BY_OPERATOR,
         )
         self.claim_templates: Cache[ResourceClaimTemplateObject] = Cache(
             RESOURCE_CLAIM_TEMPLATES, ResourceClaimTemplateObject
@@ -292,11 +281,11 @@ def _replica_cache(
     resource: Resource, as_type: type[T], more: Mapping[str, IndexFunction[T]] | None = None
 ) -> Cache[T]:
     indexes: dict[str, IndexFunction[T]] = {BY_REPLICA: _replica, BY_SET: _set, **(more or {})}
-    return Cache(resource, as_type, indexes=indexes, labels=MANAGED_BY_OPERATOR)
+    return Cache(resource, as_type, indexes=indexes, labels=labels.MANAGED_BY_OPERATOR)
 
 
 def _set_cache(resource: Resource) -> Cache[PartialObjectMetadata]:
-    return Cache(resource, PartialObjectMetadata, labels=MANAGED_BY_OPERATOR)
+    return Cache(resource, PartialObjectMetadata, labels=labels.MANAGED_BY_OPERATOR)
 
 
 def _requested_domains(fabrics: Providers, workload: PodCliqueSet) -> Iterator[Hashable]:

@@ -15,10 +15,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from grove.api.conditions import ConditionType
+from grove.api.conditions import SCHEDULER_MESSAGE_SEPARATOR, ConditionType
 from grove.api.types.podgang import PodGang
 from grove.plan.conditions import Conditions, find, without
-from grove.plan.gang.status import SCHEDULER_MESSAGE_SEPARATOR
 from grove.plan.model import StatusUpdate
 from grove.reasons.codes import ALTERNATING, MOMENTARY
 

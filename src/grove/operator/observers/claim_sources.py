@@ -11,7 +11,8 @@ from grove.operator.caches.registry import Caches
 from grove.operator.caches.volumes import Volumes
 from grove.operator.observers.cluster.cluster_view import ClusterView
 from grove.plan.desired.pod_claims import PodClaims, claims_of_set
-from grove.plan.desired.shared_claims import decoded_spec, has_shared_claims
+from grove.plan.desired.resource_sharing import has_shared_claims
+from grove.plan.desired.shared_claims import decoded_spec
 from grove.plan.placement.needs import ClaimSources
 
 

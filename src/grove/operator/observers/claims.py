@@ -9,7 +9,8 @@ from grove.api.types.kubernetes_objects import PartialObjectMetadata
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.operator.caches.registry import BY_OWNER_LABEL, BY_REPLICA, Caches
 from grove.operator.keys import ReplicaKey
-from grove.plan.desired.shared_claims import has_shared_claims, referred_templates, set_claims
+from grove.plan.desired.resource_sharing import has_shared_claims
+from grove.plan.desired.shared_claims import referred_templates, set_claims
 from grove.plan.snapshot import ClaimObjects
 
 

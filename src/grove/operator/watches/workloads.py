@@ -29,7 +29,7 @@ from grove.operator.keys import ReplicaKey, SetKey, replica_of, set_of
 from grove.operator.watches.delays import ReplicaDelays
 from grove.operator.watches.enqueue_slices import FanOut, all_replicas
 from grove.operator.watches.table import Watch
-from grove.plan.desired.shared_claims import has_shared_claims
+from grove.plan.desired.resource_sharing import has_shared_claims
 from grove.schedulers.backend import SchedulerObject
 
 Keys = Iterator[SetKey | ReplicaKey | FanOut]

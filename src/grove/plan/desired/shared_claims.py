@@ -22,8 +22,9 @@ from grove.api.naming import labels, names, well_known
 from grove.api.naming.annotations import shared_with
 from grove.api.types.common import ResourceSharing, SharingScope
 from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
-from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetTemplate
+from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.desired.expand import Clique, Group
+from grove.plan.desired.resource_sharing import sharing_lists
 from grove.plan.snapshot import ClaimObjects, NamespacedName
 
 Body = dict[str, Any]
@@ -42,18 +43,13 @@ class SharedClaim(Struct, frozen=True, gc=False):
     """Its owner; None: the set."""
 
 
-def has_shared_claims(template: PodCliqueSetTemplate) -> bool:
-    """Whether any part of a set shares claims."""
-    return any(_sharing_lists(template))
-
-
 def referred_templates(workload: PodCliqueSet) -> frozenset[NamespacedName]:
     """The ResourceClaimTemplate objects that a set refers to."""
     template = workload.spec.template
     own = {known.name for known in template.resource_claim_templates}
     return frozenset(
         (shared.namespace or workload.metadata.namespace, shared.name)
-        for part in _sharing_lists(template)
+        for part in sharing_lists(template)
         for shared in part
         if shared.namespace or shared.name not in own
     )
@@ -129,12 +125,6 @@ def _named(owner: str, shared: Sequence[ResourceSharing], index: int) -> Iterato
 
 def _of_scope(shared: Sequence[ResourceSharing], scope: SharingScope) -> Iterator[ResourceSharing]:
     return (each for each in shared if each.scope is scope)
-
-
-def _sharing_lists(template: PodCliqueSetTemplate) -> Iterator[Sequence[ResourceSharing]]:
-    yield template.resource_sharing
-    yield from (group.resource_sharing for group in template.pod_clique_scaling_groups)
-    yield from (clique.resource_sharing for clique in template.cliques)
 
 
 def claim_spec(workload: PodCliqueSet, shared: ResourceSharing, known: ClaimObjects) -> Body | None:

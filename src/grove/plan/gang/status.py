@@ -6,16 +6,13 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from grove.api.conditions import ConditionType, GangReason
+from grove.api.conditions import SCHEDULER_MESSAGE_SEPARATOR, ConditionType, GangReason
 from grove.api.formats.name_list import name_list
 from grove.api.meta import Condition
 from grove.api.types.podgang import GangPhase, PodGang, PodGangStatus
 from grove.plan.cliques.health import CliqueHealth
 from grove.plan.conditions import is_true, merge_conditions, new_condition
 from grove.plan.desired.expand import Gang
-
-SCHEDULER_MESSAGE_SEPARATOR = "; "
-"""Separates the operator's part of a message from the scheduler's."""
 
 
 def gang_status(

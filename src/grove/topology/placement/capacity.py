@@ -39,19 +39,24 @@ def free_slots(
             for level, domains in enumerate(by_level[:deepest]):
                 domains.setdefault(node.path[: level + 1], []).append(node)
     wanted = tuple(sizes)
-    return tuple(
-        {size: sum(_jobs(members, size) for members in domains.values()) for size in wanted}
-        for domains in by_level
-    )
+    return tuple(_slots(domains.values(), wanted) for domains in by_level)
 
 
-def _jobs(nodes: list[Accelerators], size: int) -> int:
+def _slots(domains: Iterable[list[Accelerators]], sizes: tuple[int, ...]) -> Mapping[int, int]:
+    """How many jobs of each size fit into domains, each into one of them."""
+    found = [
+        (max([node.total for node in members]), [node.free for node in members if node.free > 0])
+        for members in domains
+    ]
+    return {size: sum([_jobs(largest, free, size) for largest, free in found]) for size in sizes}
+
+
+def _jobs(largest: int, free: list[int], size: int) -> int:
     """How many jobs of a size fit: pods as large as the largest node, and one of the rest."""
-    largest, free = max(node.total for node in nodes), [node.free for node in nodes if node.free > 0]
     if size <= largest:
-        return sum(amount // size for amount in free)
+        return sum([amount // size for amount in free])
     full, rest = divmod(size, largest)
-    whole = sum(amount // largest for amount in free)
+    whole = sum([amount // largest for amount in free])
     if not rest:
         return whole // full
     parts = sum((amount % largest) // rest for amount in free)

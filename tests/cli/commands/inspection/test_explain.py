@@ -12,7 +12,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli.main import main
 from grove.cluster_state.model import KindState
 from grove.kube.client.resource import LEASES, NODES
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from tests.cli.commands.inspection.snapshots import (
     Body,
     a_cluster,

@@ -21,7 +21,7 @@ from grove.kube.client.resource import NODES, RESOURCE_SLICES
 from grove.kube.testing.faults import FaultRates
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.standins.dra.objects import DRIVER
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from tests.chart import Account
 from tests.cluster.operator.nvlink.domain_status import events, reason, reasons
 from tests.cluster.operator.support import fabric

@@ -22,7 +22,7 @@ from grove.kube.client.resource import LEASES, PODS
 from grove.kube.leader.lease import Lease
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.standins.dra.objects import definition
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from tests.chart import Account, grant_lease_and_secret, operator_account_of
 from tests.cluster.api.objects import create, pod_clique_set
 from tests.cluster.conftest import apply, established, removed

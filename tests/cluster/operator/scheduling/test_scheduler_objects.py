@@ -12,7 +12,7 @@ from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.crds import crd
 from grove.kube.auth import config
 from grove.kube.client.client import Client
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
 from tests.chart import AWARE, operator_account_of

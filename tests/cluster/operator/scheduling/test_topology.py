@@ -15,7 +15,7 @@ from grove.api.naming import annotations as keys
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.kube.client.resource import PODS, Resource
 from grove.kube.errors import NotFound
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 from tests.chart import Account
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import GANGS, GROUPS, SETS, AnyObject

@@ -27,7 +27,7 @@ from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.errors import NotFound
 from grove.local.standins.dra.driver import DraStandIn
 from grove.local.standins.dra.objects import DOMAINS, KEY, NO_CHANNEL, device_classes
-from grove.operator.caches.registry import external_resource
+from grove.operator.caches.resources import external_resource
 from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE
 from tests.cluster.conftest import PATIENCE, apply, established
 from tests.cluster.operator.support.harness import World

@@ -13,7 +13,7 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.kube.client.resource import PODS, RESOURCE_CLAIMS, SERVICES, Resource
-from grove.operator.caches.registry import resource_of
+from grove.operator.caches.resources import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
 GROUPS = resource_of(PodCliqueScalingGroup.KIND)

@@ -12,7 +12,7 @@ from grove.api.configuration.types import LeaderElection
 from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
 from grove.cli.views.topology.domain_view import TopologyTree, topology_tree
 from grove.cli.views.topology.node_load import node_loads
-from grove.cluster_state.cache_loading import list_nodes, load_caches
+from grove.cluster_state.cache_loading import load_caches
 from grove.cluster_state.kinds import TOPOLOGIES, TOPOLOGY_BINDINGS, kinds_of
 from grove.cluster_state.model import ClusterState, ReadKind
 from grove.cluster_state.operator_setup import new_caches, operator_setup
@@ -57,9 +57,8 @@ class ClusterUse:
         if not nodes.listed:
             problem = nodes.problem or "the snapshot has no nodes"
             raise ConfigError(f"{problem}: nodes are needed: ask for the right, or use --snapshot FILE")
-        load_caches(state, self._caches)
         self._require_labels()
-        list_nodes(state, self._caches)
+        load_caches(state, self._caches)
 
     @asynccontextmanager
     async def watched(self, client: Client, changed: Callable[[], None]) -> AsyncIterator[None]:
