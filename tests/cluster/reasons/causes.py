@@ -260,7 +260,9 @@ OF_ADMISSION = (
     Cause("no-runtime-class", Code.ADMISSION_REFUSED, pods(runtimeClassName="no-such-class")),
     Cause("no-service-account", Code.ADMISSION_REFUSED, pods(serviceAccountName="no-such-account")),
     Cause("invalid-pod", Code.ADMISSION_REFUSED, pods(hostname="not_a_hostname", restartPolicy="Sometimes")),
-    Cause("foreign-service", Code.NAME_CONFLICT, pods(), objects=((SERVICES, FOREIGN_SERVICE),), gang=None),
+    # Without the Service pods do not find each other, and do not become ready.
+    Cause("foreign-service", Code.NAME_CONFLICT, starting("a"), objects=((SERVICES, FOREIGN_SERVICE),),
+          gang=None),
     Cause("webhook-down", Code.WEBHOOK_UNAVAILABLE, pods(), namespace_labels={"webhook": "down"}),
 )  # fmt: skip
 OF_KUBELET = (

@@ -331,15 +331,15 @@ def test_claim_is_created_and_existing_one_is_used():
 
 def test_failed_write_is_reported():
     found = snapshot(deployment(component()))
-    plan = with_error(planned(found), found, "no room" * 1000, now=1.0)
+    plan = with_error(planned(found), found, "no room" * 500, now=1.0)
     status = status_of(plan)
     (ready,) = status.conditions
-    assert (status.state, ready.message) == ("failed", "no room" * 1000)
+    assert (status.state, ready.message) == ("failed", "no room" * 500)
     assert ready.last_transition_time == "1970-01-01T00:00:01Z"
     (event,) = events_of(plan)
     assert (event.reason, len(event.note)) == ("ReconcileFailed", 1000)
     again = with_stored(found, replace(found.stored, status=status))
-    repeated = with_error(planned(again), again, "no room" * 1000, now=9.0)
+    repeated = with_error(planned(again), again, "no room" * 500, now=9.0)
     assert (status_of(repeated), events_of(repeated)) == (status, ())
 
 
