@@ -44,7 +44,7 @@ def waits(tree: Subtree) -> bool:
         return True
     if is_whole_set(tree):
         missing = workload.status.available_replicas < workload.spec.replicas
-        if missing or workload.status.last_errors or not tree.gangs:
+        if missing or any(_errors(tree)) or not tree.gangs:
             return workload.spec.replicas > 0
     return any(_short_cliques(tree)) or any(gang.status.phase != _RUNNING for gang in tree.gangs)
 
@@ -80,11 +80,12 @@ def _explained_gangs(tree: Subtree) -> set[str]:
 
 
 def _errors(tree: Subtree) -> Iterator[WaitReason]:
-    """What could not be written."""
+    """What could not be written, as far as pods wait for it."""
+    pods_ready = bool(tree.gangs) and not any(_short_cliques(tree))
     for found in (tree.workload, *tree.groups, *tree.cliques):
         if found is not None:
             about = ObjectName(found.KIND.name, found.metadata.name)
-            yield from error_reasons(found.status.last_errors, about)
+            yield from error_reasons(found.status.last_errors, about, pods_ready=pods_ready)
 
 
 def _written(tree: Subtree) -> Iterator[WaitReason]:

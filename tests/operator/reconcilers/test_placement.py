@@ -23,7 +23,7 @@ def sample(name: str, **labels: str) -> float:
 
 async def test_round_is_timed_and_its_decisions_are_counted() -> None:
     placement, enqueued = state(listed_nodes(), listed()), []
-    reconciler = PlacementReconciler(placement, enqueued.append, lambda *_: None)
+    reconciler = PlacementReconciler(placement, enqueued.append)
     placement.update(KEY, [replace(demand("a", 2), levels=("zone",))])
     rounds, waiting = sample("round_seconds_count"), sample("decisions_total", decision="waiting")
     changes = await reconciler.observe(PlacementKey())
