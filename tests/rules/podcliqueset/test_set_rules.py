@@ -235,7 +235,8 @@ AMOUNTS = [
     (
         {f"{POD}.containers[0].resources": {"limits": {"nvidia.com/gpu": "1e1.5"}}},
         [
-            f"{PATH}.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: \"1e1.5\": '1e1.5' {PARSED}"
+            f"{PATH}.containers[0].resources.limits[nvidia.com/gpu]: "
+            f"Invalid value: \"1e1.5\": '1e1.5' {PARSED}"
         ],
     ),
     (
