@@ -193,7 +193,11 @@ def _configure_logging() -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=has_colours(sys.stderr)),
+            structlog.dev.ConsoleRenderer(
+                colors=has_colours(sys.stderr),
+                # The default renders local variables, which may be whole objects of users.
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # looked up at the time of logging

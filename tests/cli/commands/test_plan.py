@@ -180,6 +180,7 @@ def test_rejected_set_is_bad_input(capsys, tmp_path) -> None:
         (("-f", "{file}", *SHAPE, "--replicas", "2"), "--replicas is for a PodCliqueSet of the cluster"),
         (("wl", "--replicas", "-1"), "--replicas -1: must not be negative"),
         (("-f", "{file}", "--shape", "wide"), "--shape 'wide': write zones x blocks x racks x hosts"),
+        (("-f", "{file}", "--shape", "9" * 5000), "--shape of 5000 characters: at most"),
         (("-f", "{folder}/none.yaml", *SHAPE), "{folder}/none.yaml: cannot be read (No such file"),
         (("-f", "{folder}", *SHAPE), "{folder}: cannot be read (Is a directory)"),
         (("-f", "{file}", "--snapshot", "{file}"), "{file}: not a snapshot of a cluster: it is not JSON"),
@@ -248,6 +249,12 @@ def test_what_the_server_sets_is_not_read(capsys, tmp_path, changes) -> None:
     code, out, err = run(capsys, "-f", written(tmp_path, body), *SHAPE)
     assert (code, err) == (0, "")
     assert out.startswith("PodCliqueSet ns/wl  fits, create")
+
+
+def test_closed_standard_input_is_one_line(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    line = "grove: -f -: standard input is closed: write the objects to it, or give a file\n"
+    assert run(capsys, "-f", "-", *SHAPE) == (1, "", line)
 
 
 def test_unknown_name_has_a_suggestion(capsys, tmp_path) -> None:

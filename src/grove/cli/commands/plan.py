@@ -176,6 +176,8 @@ async def _cluster(
 
 
 def _read(file: str) -> str:
+    if file == "-" and sys.stdin is None:
+        raise InputError("-f -: standard input is closed: write the objects to it, or give a file")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode()
