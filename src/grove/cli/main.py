@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 from rich.text import Text
 
 from grove.cli.console import open_console
+from grove.cli.printable import printable
 from grove.cli.usage_errors import usage_error
 
 EXIT_FAILED = 1
@@ -205,5 +206,5 @@ def _configure_logging() -> None:
 
 
 def _print_error(line: str) -> None:
-    text = Text.assemble(("grove:", "bold red"), " ", line)  # brackets in the line are not markup
+    text = Text.assemble(("grove:", "bold red"), " ", printable(line))  # brackets in the line are not markup
     open_console(stderr=True).print(text, highlight=False, soft_wrap=True)
