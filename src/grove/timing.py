@@ -219,6 +219,10 @@ EXPLAINED_GANGS = 3  # gangs whose domains are listed: more than a screen is not
 EXPLAINED_REPLICAS = 20  # replicas that are planned for their reasons: some milliseconds each
 EXPLAINED_ROWS = 8  # domains, pods, containers or events of one list
 
+# Files of users
+YAML_VALUES = 1_000_000  # of a file, with those that its aliases repeat: some hundred megabytes of memory
+QUOTED_VALUE = 40  # characters of a wrong value that an error line quotes
+
 # Plans of commands
 DRY_ROUNDS = 20  # rounds of placement for one change: a gang is decided on, nominated and released in four
 DRY_PASSES = 2_000  # passes over a set whose update is planned: one or two for each unit

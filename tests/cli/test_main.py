@@ -57,3 +57,24 @@ def test_command_of_the_list_has_help_of_its_own(name):
     summary = COMMANDS[name][1]
     assert summary.endswith(".")
     assert len(summary) < 110
+
+
+LOGGED = """
+import structlog
+from grove.cli import main
+
+def fail(value):
+    raise ValueError("wrong")
+
+main._configure_logging()
+try:
+    fail("private-" * 2)
+except ValueError:
+    structlog.get_logger().exception("failed")
+"""
+
+
+def test_logged_exception_shows_no_local_variables():
+    run = subprocess.run([sys.executable, "-c", LOGGED], capture_output=True, check=True, text=True)
+    assert "ValueError: wrong" in run.stderr
+    assert "private-private-" not in run.stderr

@@ -82,6 +82,8 @@ def renamed(**changed: str) -> bytes:
         (b'{"apiVersion": "v1", "kind": "List"}', "f: not a snapshot of a cluster (v1, kind List): write"),
         (renamed(apiVersion="snapshot.grove.io/v2"), "f: version v2 of snapshots is not known to this grove"),
         (renamed(takenAt="yesterday"), "f: not a valid snapshot ("),
+        (renamed(takenAt="0001-01-01T00:00:00+23:59"), "f: not a valid snapshot ("),
+        (b'{"apiVersion": "\xff"}', "f: not a snapshot of a cluster: it is not JSON: write"),
         (renamed(kinds="none"), "f: not a valid snapshot (Expected `array`"),
         (b"[" * 100_000, "f: "),
     ],
@@ -91,6 +93,23 @@ def test_other_files_are_refused(text, line) -> None:
         decode(text, "f")
     assert str(refused.value).startswith(line)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        (5, "an object without a name"),
+        ({}, "an object without a name"),
+        ({"metadata": {"name": "x", "namespace": "ns", "annotations": None}}, "ns/x"),
+        ({"metadata": {"name": "x", "labels": {"a": 5}}}, "x"),
+    ],
+)
+def test_item_that_is_no_object_is_left_out_and_named(item, name) -> None:
+    document = json.loads(encode(shaped()))
+    next(each for each in document["kinds"] if each["plural"] == "podcliquesets")["items"] = [item]
+    state = decode(json.dumps(document).encode(), "f")
+    assert state.kind(SETS).items == ()
+    assert [str(each) for each in state.unread] == [f"{SETS.label}: cannot be decoded: {name}"]
 
 
 def test_missing_file_is_named(tmp_path) -> None:

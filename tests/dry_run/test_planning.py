@@ -10,12 +10,15 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from grove.dry_run.documents import read_documents
-from grove.dry_run.model import PlanReport, Verdict, WorkloadPlan
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.dry_run.admission import Admitted
+from grove.dry_run.documents import Document, InputError, read_documents
+from grove.dry_run.model import AdmissionVerdict, PlanReport, Verdict, WorkloadPlan
 from grove.dry_run.planning import Planner
 from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
-from tests.cluster_state.states import shaped, unreadable, with_objects
+from grove.rules.podcliqueset.defaults import default_set
+from tests.cluster_state.states import SETS, shaped, unreadable, with_objects
 from tests.dry_run.plans import NOW, SETUP, applied, plan, report, with_gpus
 from tests.dry_run.random_workloads import foreign_pod, random_set, random_use
 from tests.plan.builders import a_set
@@ -276,3 +279,32 @@ def test_fabric_domain_is_created_and_holds_a_pod_per_node() -> None:
     assert (found.fabric_domains, found.verdict) == (("decoders",), Verdict.FITS)
     assert counts(found)["ComputeDomain"] == (1, 0, 0)
     assert asyncio.run(run("1x1x1x1")).verdict is Verdict.DOES_NOT_FIT
+
+
+@pytest.mark.parametrize("amount", ["1e1.5", "1e999999"])
+def test_set_that_cannot_be_planned_hides_no_other(amount) -> None:
+    wrong = with_gpus(a_set("a:1", name="wrong"), 1)
+    wrong["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["resources"]["limits"] = {
+        "nvidia.com/gpu": amount
+    }
+    found = report(with_objects(shaped(), SETS, default_set(wrong)), a_set("a:1"))
+    assert found.verdict is Verdict.FITS
+    (line,) = found.unread
+    assert line.startswith(f"PodCliqueSet ns/wrong: it cannot be planned ('{amount}' is not a quantity")
+
+
+def test_set_that_the_server_admits_wrongly_is_one_line() -> None:
+    body = with_gpus(a_set("a:1"), 1)
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["overhead"] = {"cpu": "1e1.5"}
+
+    async def admit(document: Document, _stored: object) -> Admitted:
+        return Admitted(default_set(document.body), AdmissionVerdict(True, "the API server"))
+
+    async def run() -> None:
+        planner = Planner(shaped(), SETUP, NOW, admit)
+        await planner.plan([Document(PodCliqueSet.KIND, body)])
+
+    with pytest.raises(
+        InputError, match=r"^PodCliqueSet ns/wl cannot be planned \('1e1.5' is not a quantity"
+    ):
+        asyncio.run(run())

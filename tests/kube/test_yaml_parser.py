@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.kube.yaml_parser import YamlError, parse
+from grove.kube.yaml_parser import YamlError, parse, parse_all
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,38 @@ def test_empty_yaml_is_none():
 def test_yaml_error_is_one_line_with_line_number(text):
     with pytest.raises(YamlError, match=r"^not YAML at line \d \(.+\)$"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[" * 100_000, "it nests deeper than 200 levels"),
+        ("- " * 300 + "x", "it nests deeper than 200 levels"),
+        ("a: &a " + "[" * 150 + "]" * 150 + "\nb: " + "[" * 100 + "*a" + "]" * 100, "it nests deeper"),
+        ("a: &a [*a]", "alias a is inside of its own value"),
+        ("a: &a\n  b: *a", "alias a is inside of its own value"),
+        (
+            "a: &a [" + "x, " * 1000 + "]\nb: &b [" + "*a, " * 1000 + "]",
+            "with its aliases it has more than 1000000 values",
+        ),
+        ("a: " + "9" * 5000, f"'{'9' * 40}' is not of type int"),
+        ("a: !!int x", "'x' is not of type int"),
+        ("a: !!int ''", "'' is not of type int"),
+        ("a: !!float x", "'x' is not of type float"),
+        ("a: !!bool x", "'x' is not of type bool"),
+        ("a: !!timestamp x", "could not determine a constructor"),
+        ("a: !!timestamp 2026-01-01", "could not determine a constructor"),
+        ("a: !!set {b}", "could not determine a constructor"),
+    ],
+)
+@pytest.mark.parametrize("function", [parse, parse_all])
+def test_hostile_yaml_is_refused_in_one_line(function, text, problem):
+    with pytest.raises(YamlError) as refused:
+        function(text)
+    assert problem in str(refused.value)
+    assert str(refused.value).startswith("not YAML at line ")
+    assert "\n" not in str(refused.value)
+
+
+def test_alias_after_its_value_is_read():
+    assert parse("a: &a [1]\nb: [*a, *a]") == {"a": [1], "b": [[1], [1]]}

@@ -18,6 +18,7 @@ from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 from rich.text import Text
 
 from grove.cli.console import open_console
+from grove.cli.printable import printable
 from grove.cli.usage_errors import usage_error
 
 EXIT_FAILED = 1
@@ -195,7 +196,11 @@ def _configure_logging() -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=has_colours(sys.stderr)),
+            structlog.dev.ConsoleRenderer(
+                colors=has_colours(sys.stderr),
+                # The default renders local variables, which may be whole objects of users.
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # looked up at the time of logging
@@ -203,5 +208,5 @@ def _configure_logging() -> None:
 
 
 def _print_error(line: str) -> None:
-    text = Text.assemble(("grove:", "bold red"), " ", line)  # brackets in the line are not markup
+    text = Text.assemble(("grove:", "bold red"), " ", printable(line))  # brackets in the line are not markup
     open_console(stderr=True).print(text, highlight=False, soft_wrap=True)

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from grove.cli.options import Output
+from grove.cli.printable import escaped_json
 
 
 def write_structured(value: object, output: Output) -> None:
@@ -13,7 +14,7 @@ def write_structured(value: object, output: Output) -> None:
     import msgspec
 
     if output == "json":
-        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        text = escaped_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
     else:
         import yaml
 

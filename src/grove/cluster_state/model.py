@@ -32,6 +32,8 @@ class KindState(Struct, frozen=True):
     """Why the objects could not be read, such as a missing RBAC permission; empty if they were."""
     namespace: str = ""
     """The only namespace whose objects were read; empty: those of all namespaces."""
+    undecodable: tuple[str, ...] = ()
+    """The names of objects that are left out because they are none: a file may contain anything."""
 
     @property
     def listed(self) -> bool:
@@ -78,10 +80,14 @@ class ClusterState(Struct, frozen=True):
     @property
     def unread(self) -> tuple[UnreadKind, ...]:
         """What could not be read, with the reason."""
+        kinds = sorted(self.kinds.values(), key=lambda each: each.resource.label)
         return tuple(
-            UnreadKind(
-                each.resource.label, each.problem or f"only those of namespace {each.namespace} are known"
-            )
-            for each in sorted(self.kinds.values(), key=lambda each: each.resource.label)
-            if each.problem or each.namespace
+            UnreadKind(each.resource.label, problem) for each in kinds for problem in _problems(each)
         )
+
+
+def _problems(kind: KindState) -> Iterator[str]:
+    if kind.problem or kind.namespace:
+        yield kind.problem or f"only those of namespace {kind.namespace} are known"
+    if kind.undecodable:
+        yield f"cannot be decoded: {', '.join(kind.undecodable)}"

@@ -12,6 +12,8 @@ from grove.api.json_depth import TOO_DEEP, too_deep
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.model import ClusterState, KindState
 from grove.cluster_state.redaction import changed_hashes, redacted, with_hashes
+from grove.kube.client import decoding
+from grove.kube.client.decoding import Object
 from grove.kube.client.resource import Resource
 from grove.kube.errors import KubeError
 from grove.operator.caches.resources import resource_of
@@ -106,7 +108,7 @@ def decode(text: bytes, source: str) -> ClusterState:
     try:
         document = msgspec.json.decode(text, type=_Snapshot)
         taken_at = timestamps.parse(document.taken_at).timestamp()
-    except (msgspec.MsgspecError, ValueError) as problem:
+    except (msgspec.MsgspecError, ValueError, OverflowError) as problem:
         raise SnapshotError(f"{source}: not a valid snapshot ({problem}): take it again") from None
     kinds = map(_state, document.kinds)
     return ClusterState({each.resource: each for each in kinds}, taken_at, document.server_version, source)
@@ -117,11 +119,33 @@ def _header(text: bytes, source: str) -> _Header:
         return msgspec.json.decode(text, type=_Header)
     except msgspec.ValidationError:
         return _Header()
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         why = "it ends too early" if "truncated" in str(problem) else "it is not JSON"
         raise SnapshotError(f"{source}: not a snapshot of a cluster: {why}: {_HINT}") from None
 
 
 def _state(found: _Kind) -> KindState:
     resource = Resource(found.group, found.version, found.plural, found.kind, found.namespaced)
-    return KindState(resource, found.items, found.served, found.problem, found.namespace)
+    items, undecodable = list[Raw](), list[str]()
+    for item in found.items:
+        if _is_object(item):
+            items.append(item)
+        else:
+            undecodable.append(_name(item))
+    return KindState(resource, tuple(items), found.served, found.problem, found.namespace, tuple(undecodable))
+
+
+def _is_object(item: Raw) -> bool:
+    try:
+        return bool(decoding.decode_text(bytes(item), Object).metadata.name)
+    except Exception:  # whatever a decoder raises, its cause is the text
+        return False
+
+
+def _name(item: Raw) -> str:
+    """The name of an object that cannot be decoded, as far as it has one."""
+    try:
+        metadata = msgspec.json.decode(item)["metadata"]
+        return f"{metadata.get('namespace') or ''}/{metadata['name']}".lstrip("/")
+    except (msgspec.MsgspecError, ValueError, LookupError, TypeError, AttributeError):
+        return "an object without a name"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube import yaml_parser
 from grove.kube.errors import KubeError
 from grove.kube.yaml_parser import YamlError
+from grove.rules import syntax
 
 Body = dict[str, Any]
 _KINDS: tuple[Kind, ...] = (
@@ -22,6 +24,8 @@ _KINDS: tuple[Kind, ...] = (
     DynamoGraphDeployment.KIND,
     PodCliqueSet.KIND,
 )
+_METADATA = ("name", "namespace", "labels", "annotations")
+"""What users write. The API server sets the rest, and drops what else and which status they write."""
 _READ = "PodCliqueSets, DynamoGraphDeployments, ClusterTopologies and ClusterTopologyBindings"
 
 
@@ -56,7 +60,15 @@ def read_documents(text: str, source: str, namespace: str) -> list[Document]:
     if not bodies:
         raise InputError(f"{source}: no objects: write at least one of {_READ}")
     documents = [_document(body, f"{source}: document {number}", namespace) for number, body in bodies]
+    _reject_repeated(documents, source)
     return sorted(documents, key=lambda each: each.kind.namespaced)
+
+
+def _reject_repeated(documents: list[Document], source: str) -> None:
+    found = Counter((each.kind.name, f"{each.namespace}/{each.name}".lstrip("/")) for each in documents)
+    for (kind, name), count in found.items():
+        if count > 1:
+            raise InputError(f"{source}: {kind} {name} is there {count} times: keep one of them")
 
 
 def _items(documents: list[object]) -> Iterator[tuple[int, object]]:
@@ -80,6 +92,26 @@ def _document(body: object, place: str, namespace: str) -> Document:
     metadata = body.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         raise InputError(f"{place}: {body['kind']} without metadata.name: name it")
+    name = f"{body['kind']} {metadata['name']}"
+    for field in ("labels", "annotations"):
+        if not _is_text_map(metadata.get(field)):
+            raise InputError(f"{place}: {name}: metadata.{field} must be a map of text to text")
+    kept = {key: metadata[key] for key in _METADATA if metadata.get(key) is not None}
     if kind.namespaced:
-        metadata = {**metadata, "namespace": metadata.get("namespace") or namespace}
-    return Document(kind, {**body, "metadata": metadata})
+        kept["namespace"] = kept.get("namespace") or namespace
+        for wrong in _namespace_errors(kept["namespace"]):
+            raise InputError(f"{place}: {name}: metadata.namespace {kept['namespace']!r}: {wrong}")
+    return Document(kind, {**{key: each for key, each in body.items() if key != "status"}, "metadata": kept})
+
+
+def _is_text_map(found: object) -> bool:
+    return found is None or (
+        isinstance(found, dict) and all(isinstance(each, str) for pair in found.items() for each in pair)
+    )
+
+
+def _namespace_errors(namespace: object) -> Iterator[str]:
+    if isinstance(namespace, str):
+        yield from syntax.label(namespace)
+    else:
+        yield "must be text"

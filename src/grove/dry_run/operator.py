@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +18,7 @@ from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.cache_loading import list_nodes, load_caches
-from grove.cluster_state.model import ClusterState
+from grove.cluster_state.model import ClusterState, UnreadKind
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches
 from grove.dry_run.memory_cluster import AppliedWrite, MemoryCluster
 from grove.operator.caches.registry import BY_NAMESPACE, BY_REPLICA
@@ -44,6 +46,8 @@ from grove.plan.snapshot import SetSnapshot, Snapshot
 from grove.schedulers.backend import SchedulerBackend
 from grove.schedulers.kube import Kube
 from grove.topology.placement.model import PODS
+
+T = TypeVar("T")
 
 INIT_IMAGE = "grove-initc"
 """Stands for the image of the init container: which one it is changes no decision."""
@@ -103,6 +107,8 @@ class DryOperator:
         """The first one. It is decided again, for example, when more of its pods find a place."""
         self.published = False
         """Whether a status was written since this was last reset."""
+        self.unplanned: dict[SetKey, str] = {}
+        """Sets of which a replica could not be planned, and why: the templates of users may be wrong."""
         self._reports: dict[SetKey, dict[int, ReplicaReport]] = {}
 
     def observe_existing(self, but: SetKey | None = None) -> None:
@@ -111,9 +117,29 @@ class DryOperator:
         for key in sorted(self._waiting_replicas()):
             if SetKey(key.namespace, key.set_name) == but:
                 continue
-            plan = self.plan_replica(key)
+            plan = self.attempt(key, partial(self.plan_replica, key))
+            if plan is None:
+                continue
             asking = [demand for demand in plan.placement_demands if not self._reserve_nominated(demand)]
             self.placement.update(key, asking)
+
+    def attempt(self, key: ReplicaKey, compute: Callable[[], T]) -> T | None:
+        """What is computed for a replica that exists; None if that fails, for example because of a quantity
+        that is none. One set of one tenant must not hide all others."""
+        try:
+            return compute()
+        except Exception as error:
+            self.unplanned[SetKey(key.namespace, key.set_name)] = str(error) or type(error).__name__
+            return None
+
+    def unplanned_sets(self) -> tuple[UnreadKind, ...]:
+        """The sets that could not be planned, for a report of what was not seen."""
+        return tuple(
+            UnreadKind(
+                f"PodCliqueSet {key.namespace}/{key.name}", f"it cannot be planned ({why}): correct it"
+            )
+            for key, why in sorted(self.unplanned.items())
+        )
 
     def use_topologies(self, names: Iterable[str]) -> None:
         """Sort the nodes by the levels of these topologies, as an operator has that has placed gangs with

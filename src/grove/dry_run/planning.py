@@ -16,7 +16,7 @@ from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.dry_run.admission import Admitted, admit_by_rules
-from grove.dry_run.documents import Document
+from grove.dry_run.documents import Document, InputError
 from grove.dry_run.gang_report import planned_gang
 from grove.dry_run.graph_run import rendered_set
 from grove.dry_run.memory_cluster import AppliedWrite
@@ -62,7 +62,7 @@ class Planner:
         """The plan of all documents. `largest`: also how many replicas of each set fit now."""
         plans = tuple([await self._plan(document, largest=largest) for document in documents])
         verdict = worst(tuple(each.verdict for each in plans))
-        unread = tuple(map(str, self._state.unread))
+        unread = tuple(map(str, (*self._state.unread, *self.operator.unplanned_sets())))
         return PlanReport(self._state.source, verdict, plans, unread)
 
     def _new_operator(self, topologies: Iterable[str] = ()) -> DryOperator:
@@ -102,15 +102,26 @@ class Planner:
         if not admitted.verdict.allowed:
             return replace(plan, action="rejected", verdict=Verdict.REJECTED)
         body = {**admitted.body, "apiVersion": document.kind.api_version, "kind": document.kind.name}
-        if document.kind == PodCliqueSet.KIND:
-            plan = self._plan_set(plan, body, stored is not None, largest=largest)
-        elif document.kind == DynamoGraphDeployment.KIND:
-            plan = await self._plan_graph(plan, body, largest=largest)
-        else:
-            self._topologies.append(body)
-            self.operator.memory.put(body, self.operator.now)
+        try:
+            plan = await self._planned(plan, document, body, stored is not None, largest=largest)
+        except (ValueError, msgspec.MsgspecError) as error:  # what the API server admits may still be wrong
+            where = f"{document.namespace}/{document.name}" if document.namespace else document.name
+            raise InputError(
+                f"{document.kind.name} {where} cannot be planned ({error}): correct its spec"
+            ) from None
         if not plan.objects and plan.update is None and _same_spec(stored, body):
             return replace(plan, action="unchanged")
+        return plan
+
+    async def _planned(
+        self, plan: WorkloadPlan, document: Document, body: Body, existed: bool, *, largest: bool
+    ) -> WorkloadPlan:
+        if document.kind == PodCliqueSet.KIND:
+            return self._plan_set(plan, body, existed, largest=largest)
+        if document.kind == DynamoGraphDeployment.KIND:
+            return await self._plan_graph(plan, body, largest=largest)
+        self._topologies.append(body)
+        self.operator.memory.put(body, self.operator.now)
         return plan
 
     def _plan_set(

@@ -12,7 +12,7 @@ from grove import timing
 from grove.api.formats.natural_order import natural_order
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.kinds import GRAPHS, kinds_of
-from grove.cluster_state.model import ClusterState
+from grove.cluster_state.model import ClusterState, UnreadKind
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
 from grove.dry_run.operator import DryOperator
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
@@ -51,7 +51,7 @@ class Explainer:
     def __init__(self, state: ClusterState, setup: OperatorSetup, events: Sequence[Event] = ()) -> None:
         self._state, self._events, self._now = state, events, state.taken_at
         _reject_unreadable(state)
-        operator = DryOperator(state, setup, self._now)
+        self._operator = operator = DryOperator(state, setup, self._now)
         caches = operator.caches
         self.objects = Objects(
             tuple(state.objects(GRAPHS, DynamoGraphDeployment)),
@@ -63,6 +63,10 @@ class Explainer:
         )
         self._plans = PlanFindings(operator) if operator.view.synced else None
         self._leases = _leases(state)
+
+    def unplanned(self) -> tuple[UnreadKind, ...]:
+        """The sets that could not be planned for what has been explained, and why."""
+        return self._operator.unplanned_sets()
 
     def explain(self, written: str, namespace: str) -> Explanation:
         """Explain the object that a user has named. Raises UnknownObject."""

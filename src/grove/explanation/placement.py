@@ -4,6 +4,7 @@ runs them, on a cluster in which nothing else moves."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
@@ -54,11 +55,15 @@ class PlanFindings:
         """What the plans of replicas write into the condition `Waiting` of gangs, cliques and groups."""
         meta = workload.metadata
         for index in replicas:
-            snapshot = self._operator.observer.replica(ReplicaKey(meta.namespace, meta.name, index))
-            plan = plan_replica(snapshot, self._operator.now) if snapshot is not None else Plan()
-            for update in plan.status_updates:
+            key = ReplicaKey(meta.namespace, meta.name, index)
+            plan = self._operator.attempt(key, partial(self._plan, key))
+            for update in plan.status_updates if plan is not None else ():
                 about = ObjectName(update.target.kind, update.target.name)
                 yield from waiting_reasons(update.desired.conditions, about)
+
+    def _plan(self, key: ReplicaKey) -> Plan:
+        snapshot = self._operator.observer.replica(key)
+        return plan_replica(snapshot, self._operator.now) if snapshot is not None else Plan()
 
     def details(self, namespace: str, gangs: Iterable[str]) -> list[GangExplanation]:
         """Where gangs without a place might go, and what would help."""

@@ -49,12 +49,20 @@ class Variable(Wire, frozen=True):
     name: str = ""
 
 
+class PodResources(Wire, frozen=True):
+    """The resources of a container or a pod."""
+
+    limits: dict[str, Any] = field(default_factory=dict)
+    requests: dict[str, Any] = field(default_factory=dict)
+
+
 class PodContainer(Wire, frozen=True):
     """A container."""
 
     name: str = ""
     image: str = ""
     env: tuple[Variable, ...] = ()
+    resources: PodResources = PodResources()
 
 
 class CliquePodSpec(Wire, frozen=True):
@@ -66,6 +74,8 @@ class CliquePodSpec(Wire, frozen=True):
     node_name: str = ""
     restart_policy: str = ""
     priority_class_name: str = ""
+    resources: PodResources = PodResources()
+    overhead: dict[str, Any] = field(default_factory=dict)
     topology_spread_constraints: tuple[Raw, ...] = ()
 
 

@@ -180,6 +180,7 @@ def test_rejected_set_is_bad_input(capsys, tmp_path) -> None:
         (("-f", "{file}", *SHAPE, "--replicas", "2"), "--replicas is for a PodCliqueSet of the cluster"),
         (("wl", "--replicas", "-1"), "--replicas -1: must not be negative"),
         (("-f", "{file}", "--shape", "wide"), "--shape 'wide': write zones x blocks x racks x hosts"),
+        (("-f", "{file}", "--shape", "9" * 5000), "--shape of 5000 characters: at most"),
         (("-f", "{folder}/none.yaml", *SHAPE), "{folder}/none.yaml: cannot be read (No such file"),
         (("-f", "{folder}", *SHAPE), "{folder}: cannot be read (Is a directory)"),
         (("-f", "{file}", "--snapshot", "{file}"), "{file}: not a snapshot of a cluster: it is not JSON"),
@@ -205,6 +206,19 @@ def test_wrong_arguments_are_one_line(capsys, file, arguments, line) -> None:
         (b"kind: Deployment\napiVersion: apps/v1", "document 1: Deployment of apps/v1: grove plan reads"),
         (b"kind: PodCliqueSet", "document 1: PodCliqueSet of no apiVersion: grove plan reads"),
         (b"{kind: PodCliqueSet, apiVersion: grove.io/v1}", "document 1: PodCliqueSet without metadata.name"),
+        (b"[" * 100_000, "not YAML at line 1 (it nests deeper than 200 levels)"),
+        (b"a: !!timestamp x", "not YAML at line 1 (could not determine a constructor"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, namespace: bad/../ns}}",
+         "document 1: PodCliqueSet x: metadata.namespace 'bad/../ns': a lowercase"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, namespace: [5]}}",
+         "document 1: PodCliqueSet x: metadata.namespace [5]: must be text"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, labels: {a: null}}}",
+         "document 1: PodCliqueSet x: metadata.labels must be a map of text to text"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, annotations: 5}}",
+         "document 1: PodCliqueSet x: metadata.annotations must be a map of text to text"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x}}\n---\n"
+         b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, namespace: default}}",
+         "PodCliqueSet default/x is there 2 times: keep one of them"),
         (b"kind: List\nitems: [{kind: Pod}]", "document 1: Pod of no apiVersion: grove plan reads"),
     ],
 )  # fmt: skip
@@ -214,6 +228,33 @@ def test_wrong_files_are_one_line(capsys, tmp_path, text, line) -> None:
     code, out, err = run(capsys, "-f", file, *SHAPE)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"grove: {file}: {line}")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metadata": {"finalizers": 5}},
+        {"metadata": {"finalizers": [[1]]}},
+        {"metadata": {"finalizers": [None]}},
+        {"metadata": {"ownerReferences": 5}},
+        {"metadata": {"annotations": None, "generation": "x", "uid": 5}},
+        {"status": ""},
+        {"status": {"replicas": "x"}},
+    ],
+    ids=str,
+)
+def test_what_the_server_sets_is_not_read(capsys, tmp_path, changes) -> None:
+    body = a_set("a:1")
+    body |= {**changes, "metadata": {**body["metadata"], **changes.get("metadata", {})}}
+    code, out, err = run(capsys, "-f", written(tmp_path, body), *SHAPE)
+    assert (code, err) == (0, "")
+    assert out.startswith("PodCliqueSet ns/wl  fits, create")
+
+
+def test_closed_standard_input_is_one_line(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    line = "grove: -f -: standard input is closed: write the objects to it, or give a file\n"
+    assert run(capsys, "-f", "-", *SHAPE) == (1, "", line)
 
 
 def test_unknown_name_has_a_suggestion(capsys, tmp_path) -> None:

@@ -229,9 +229,50 @@ ORDER = [
     ),
 ]
 
+PARSED = "is not a quantity: write a number with a unit such as m, k, M, Ki or Mi"
+POD, PATH = f"{C}.spec.podSpec", f"{C}.spec.podSpec.spec"
+AMOUNTS = [
+    (
+        {f"{POD}.containers[0].resources": {"limits": {"nvidia.com/gpu": "1e1.5"}}},
+        [
+            f"{PATH}.containers[0].resources.limits[nvidia.com/gpu]: "
+            f"Invalid value: \"1e1.5\": '1e1.5' {PARSED}"
+        ],
+    ),
+    (
+        {f"{POD}.containers[0].resources": {"requests": {"cpu": "1e999999"}}},
+        [
+            f"{PATH}.containers[0].resources.requests[cpu]: Invalid value: \"1e999999\": '1e999999' is not a "
+            "quantity that can be computed: write a smaller exponent"
+        ],
+    ),
+    (
+        {f"{POD}.initContainers": [{"name": "i", "image": "i", "resources": {"limits": {"cpu": [1]}}}]},
+        [f"{PATH}.initContainers[0].resources.limits[cpu]: Invalid value: [1]: [1] {PARSED}"],
+    ),
+    (
+        {f"{POD}.resources": {"limits": {"cpu": "x"}}},
+        [f"{PATH}.resources.limits[cpu]: Invalid value: \"x\": 'x' {PARSED}"],
+    ),
+    (
+        {f"{POD}.overhead": {"cpu": "x"}},
+        [f"{PATH}.overhead[cpu]: Invalid value: \"x\": 'x' {PARSED}"],
+    ),
+    (
+        {f"{POD}.containers[0].resources": 5},
+        [f"{POD}.containers[0].resources: Invalid value: 5: must be an object"],
+    ),
+    (
+        {f"{POD}.containers[0].resources": {"limits": "a"}},
+        [f'{POD}.containers[0].resources.limits: Invalid value: "a": must be an object'],
+    ),
+]
+
 
 @pytest.mark.parametrize(
-    ("changes", "errors"), METADATA + SET + CLIQUES + ORDER, ids=lambda value: next(iter(value), "")[:60]
+    ("changes", "errors"),
+    METADATA + SET + CLIQUES + ORDER + AMOUNTS,
+    ids=lambda value: next(iter(value), "")[:60],
 )
 def test_broken_rule_is_refused(changes, errors):
     verdict = validation.on_create(changed(workload(), changes), FACTS)

@@ -19,6 +19,7 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
+from grove.cli.printable import escaped_json
 from grove.cli.views.pod_reason import ReasonedPod
 from grove.cli.views.set_view import SetObjects, SetView, set_views
 from grove.cli.views.text_layout import TextLine, coloured
@@ -118,7 +119,7 @@ async def _sets(
 def show_json(views: Iterable[SetView], **more: object) -> None:
     """Print sets, and what else a command has found."""
     encoded = msgspec.json.format(msgspec.json.encode({"items": tuple(views), **more}), indent=2)
-    sys.stdout.write(encoded.decode() + "\n")
+    sys.stdout.write(escaped_json(encoded.decode()) + "\n")
 
 
 def output_width(console: Console) -> int | None:

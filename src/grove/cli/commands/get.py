@@ -13,6 +13,7 @@ from grove.api.configuration.types import LeaderElection
 from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.console import open_console
+from grove.cli.printable import printable
 from grove.cli.views.operator_view import OperatorView, operator_line, operator_view
 from grove.cli.views.set_table import table
 from grove.cli.views.set_view import SetObjects, set_views
@@ -51,13 +52,13 @@ def get(
         return 0
     if views:
         lines = table(views, namespaces=all_namespaces, width=common.output_width(open_console()))
-        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.write("\n".join(map(printable, lines)) + "\n")
         sys.stdout.flush()  # before what follows on stderr
     else:
         elsewhere = "this namespace: grove get -A lists those of all namespaces"
         sys.stderr.write(f"no PodCliqueSets in {'any namespace' if all_namespaces else elsewhere}\n")
     if operator is not None:
-        sys.stderr.write(operator_line(operator, lease) + "\n")
+        sys.stderr.write(printable(operator_line(operator, lease)) + "\n")
     return 0
 
 

@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
@@ -23,6 +22,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli import options
 from grove.cli.commands import common
 from grove.cli.console import open_console
+from grove.cli.structured_output import write_structured
 from grove.cli.views.plan_view import plan_rows
 from grove.cli.views.text_layout import lines
 from grove.cluster_state.described import described_state
@@ -40,8 +40,6 @@ from grove.dry_run.topologies import unknown_topologies
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.operator.caches.resources import resource_of
-
-Format = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o", help="Output format.")]
 
 
 class _Request(Struct, frozen=True):
@@ -83,7 +81,7 @@ def plan(
         Path | None, Parameter(name="--config", help="Configuration of the operator; default: all enabled.")
     ] = None,
     namespace: options.NamespaceOption = None,
-    output: Format = "text",
+    output: options.StructuredOption = "text",
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
 ) -> int:
@@ -177,6 +175,8 @@ async def _cluster(
 
 
 def _read(file: str) -> str:
+    if file == "-" and sys.stdin is None:
+        raise InputError("-f -: standard input is closed: write the objects to it, or give a file")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode()
@@ -208,13 +208,9 @@ def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
 _TYPE = {"apiVersion": PodCliqueSet.KIND.api_version, "kind": PodCliqueSet.KIND.name}
 
 
-def _show(report: PlanReport, output: str) -> None:
-    if output == "json":
-        encoded = msgspec.json.format(msgspec.json.encode(report), indent=2)
-        sys.stdout.write(encoded.decode() + "\n")
-        return
-    if output == "yaml":
-        sys.stdout.write(msgspec.yaml.encode(report).decode())
+def _show(report: PlanReport, output: options.Output) -> None:
+    if output != "text":
+        write_structured(report, output)
         return
     console = open_console()
     for row in plan_rows(report):

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from grove.api.configuration.types import LeaderElection
 from grove.cli import options
+from grove.cli.printable import printable
 from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import new_caches, operator_setup
@@ -37,7 +38,7 @@ def snapshot(
     sys.stdout.buffer.write(encode(state))
     sys.stdout.buffer.flush()
     for unread in state.unread:
-        sys.stderr.write(f"grove: not in the snapshot: {unread}\n")
+        sys.stderr.write(printable(f"grove: not in the snapshot: {unread}") + "\n")
     return 0
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from grove.cli.printable import printable
 from grove.cli.views.line_width import shorten
 from grove.cli.views.set_table import age_text
 from grove.explanation.model import (
@@ -37,7 +38,7 @@ def explanation_lines(found: Explanation, now: float, width: int | None = None) 
     """Everything about one object: reasons, domains, what helps, containers and events."""
     size = max(width or _UNLIMITED, 1)
     for line in _lines(found, now, size):
-        yield ExplainedLine(shorten(line.text, size), line.style)
+        yield ExplainedLine(shorten(printable(line.text), size), line.style)
 
 
 def _lines(found: Explanation, now: float, width: int) -> Iterator[ExplainedLine]:
@@ -165,7 +166,7 @@ def summary_lines(found: Sequence[Explanation], width: int | None = None) -> lis
     lines = []
     for row in rows:
         cells = (set_cell_size(cell, size) for cell, size in zip(row, sizes, strict=False))
-        lines.append("  ".join((*cells, row[3])).rstrip())
+        lines.append(printable("  ".join((*cells, row[3])).rstrip()))
     return lines if width is None else [shorten(line, width) for line in lines]
 
 

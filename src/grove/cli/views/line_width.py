@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+from grove.cli.printable import printable
+
 
 def one_line(text: str) -> str:
-    """The text without line breaks."""
-    return " ".join(text.split())
+    """The text without line breaks and control characters."""
+    return printable(" ".join(text.split()))
 
 
 def shorten(text: str, width: int) -> str:

@@ -20,6 +20,7 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
+from grove.cli.printable import printable
 from grove.cli.views.set_view import SetObjects, SetView, set_views
 from grove.cli.views.text_layout import coloured, lines, tree
 from grove.kube.cache.cache import Cache
@@ -132,7 +133,7 @@ class LineScreen:
 
     def show(self, view: SetView) -> None:
         for line in changes(self._before, view):
-            sys.stdout.write(line + "\n")
+            sys.stdout.write(printable(line) + "\n")
         sys.stdout.flush()
         self._before = view
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Text
 
+from grove.cli.printable import printable
 from grove.cli.views.claim_view import ClaimView
 from grove.cli.views.line_width import one_line, shorten
 from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
@@ -162,7 +163,7 @@ def _fit(row: Row, guides: str, width: int | None) -> TextLine:
 
 
 def _line(row: Row, guides: str, name: str, facts: int) -> TextLine:
-    return TextLine(guides, name, ", ".join(row.facts[:facts]), row.style)
+    return TextLine(guides, printable(name), printable(", ".join(row.facts[:facts])), row.style)
 
 
 def _cut(line: TextLine, width: int) -> TextLine:

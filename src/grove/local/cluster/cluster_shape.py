@@ -13,6 +13,7 @@ from itertools import islice, product
 from typing import Any
 from uuid import NAMESPACE_DNS, uuid5
 
+from grove import timing
 from grove.api.naming.external_keys import NVIDIA_GPU, NVIDIA_GPU_CLIQUE
 from grove.local.errors import LocalError
 
@@ -49,6 +50,8 @@ class ClusterShape:
 def parse_shape(text: str) -> ClusterShape:
     """Parse `2x2x4x8`, or fewer numbers, or a fifth one for the NVLink cliques of a rack."""
     words = text.lower().split("x")
+    if len(text) > timing.QUOTED_VALUE:
+        raise LocalError(f"--shape of {len(text)} characters: at most {_MAX_NODES} nodes are supported")
     if not 1 <= len(words) <= 5 or not all(word.isdecimal() and int(word) > 0 for word in words):
         raise LocalError(
             f"--shape {text!r}: write zones x blocks x racks x hosts as numbers, for example 2x2x4x8"

@@ -10,7 +10,7 @@ from grove.api.types.common import AutoScalingConfig
 from grove.api.types.podcliqueset import CliqueTemplate
 from grove.rules import syntax
 from grove.rules.decode import CliquePodSpec, PodContainer, Workload
-from grove.rules.podcliqueset import autoscaling_bounds, update_strategy
+from grove.rules.podcliqueset import autoscaling_bounds, resource_amounts, update_strategy
 from grove.rules.syntax import duplicates
 
 _CLIQUES = "spec.template.cliques"
@@ -107,6 +107,7 @@ def _pod(path: str, pod: CliquePodSpec, creating: bool) -> Iterator[FieldError]:
         yield invalid(f"{path}.topologySpreadConstraints", f"({count})", why)
     if creating and pod.node_name:
         yield invalid(f"{path}.nodeName", pod.node_name, "must not be set: use nodeSelector or node affinity")
+    yield from resource_amounts.errors(path, pod)
     for index, container in enumerate(pod.containers):
         yield from _container(f"{path}.containers[{index}]", container)
     for index, container in enumerate(pod.init_containers):

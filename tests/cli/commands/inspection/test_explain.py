@@ -191,3 +191,14 @@ def test_missing_right_to_list_sets_is_one_line(run, tmp_path):
         "grove: no right to list podcliquesets.grove.io in namespace default: ask for the right, or choose a "
         "namespace with -n\n",
     )
+
+
+def test_set_that_cannot_be_planned_is_named(run, tmp_path):
+    wrong = a_set("wrong")
+    wrong["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["overhead"] = {"cpu": "1e1.5"}
+    file = written(a_cluster(leases=[a_lease()], podcliquesets=[a_set(), wrong], pods=FULL), tmp_path)
+    for arguments in (("demo",), ("wrong",), ("-A",)):
+        code, out, err = run(*arguments, "--snapshot", file)
+        assert (code, err.count("\n")) == (0, 1)
+        assert err.startswith("grove: not seen: PodCliqueSet default/wrong: it cannot be planned ('1e1.5' is")
+        assert ("InsufficientResources" in out) == (arguments != ("wrong",))

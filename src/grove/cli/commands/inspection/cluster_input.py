@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove.cli.printable import printable
 from grove.cluster_state.model import ClusterState, ReadKind, UnreadKind
 from grove.cluster_state.reading import read_state
 from grove.kube.auth import config
@@ -79,4 +80,4 @@ class ClusterInput(Struct, frozen=True):
 def report_unread(state: ClusterState, more: Iterable[UnreadKind] = ()) -> None:
     """Say on stderr what could not be read."""
     for unread in (*state.unread, *more):
-        sys.stderr.write(f"grove: not seen: {unread}\n")
+        sys.stderr.write(printable(f"grove: not seen: {unread}") + "\n")

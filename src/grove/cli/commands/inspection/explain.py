@@ -87,7 +87,7 @@ async def _explain(
         found = [explainer.explain(name, place)]
     else:
         found = explainer.waiting(None if all_namespaces else place, details=details)
-    report_unread(state, unread)
+    report_unread(state, [*unread, *explainer.unplanned()])
     return found
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from msgspec.structs import replace
 from rich.console import Console, Group
 from rich.live import Live
 
 from grove.cli.console import open_console
 from grove.cli.options import Output
+from grove.cli.printable import printable
 from grove.cli.structured_output import write_structured
 from grove.cli.views.topology.domain_lines import DomainLine, coloured_line, topology_lines
 from grove.cli.views.topology.domain_view import DomainView, Gpus, TopologyTree
@@ -72,7 +74,7 @@ class _LineScreen:
             )
         else:
             for line in changes(self._before, trees):
-                sys.stdout.write(line + "\n")
+                sys.stdout.write(printable(line) + "\n")
         sys.stdout.flush()
         self._before = trees
 
@@ -88,7 +90,7 @@ def _lines(trees: Trees, width: int | None, nodes: bool) -> list[DomainLine]:
     found: list[DomainLine] = []
     for tree in trees:
         found += [*([DomainLine("")] if found else []), *topology_lines(tree, width, nodes=nodes)]
-    return found
+    return [replace(line, name=printable(line.name), facts=printable(line.facts)) for line in found]
 
 
 def changes(before: Trees, after: Trees) -> Iterator[str]:
