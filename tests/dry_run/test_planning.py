@@ -11,7 +11,7 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from grove.dry_run.documents import read_documents
-from grove.dry_run.model import PlanReport, Verdict, WorkloadPlan
+from grove.dry_run.model import Verdict, WorkloadPlan
 from grove.dry_run.planning import Planner
 from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
@@ -248,23 +248,6 @@ def test_fallback_is_tried_after_its_time() -> None:
 
 def manifest(path: str):
     return read_documents((ROOT / path).read_text(), path, "ns")
-
-
-def test_graph_is_planned_as_the_set_that_it_renders() -> None:
-    async def run() -> PlanReport:
-        return await Planner(shaped("1x1x2x8", 8, "local"), SETUP, NOW).plan(
-            manifest("docs/examples/dynamo.yaml")
-        )
-
-    (found,) = asyncio.run(run()).plans
-    assert (found.kind, found.verdict, found.admission.allowed) == (
-        "DynamoGraphDeployment",
-        Verdict.FITS,
-        True,
-    )
-    assert counts(found)["PodCliqueSet"] == (1, 0, 0)
-    assert [gang.name for gang in found.gangs] == ["llama-0", "llama-0-worker-0"]
-    assert all(gang.placed for gang in found.gangs)
 
 
 def test_fabric_domain_is_created_and_holds_a_pod_per_node() -> None:

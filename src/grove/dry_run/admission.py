@@ -32,6 +32,8 @@ Body = dict[str, Any]
 OWN_RULES = "the rules of this grove"
 SERVER = "the API server (dry run)"
 _WEBHOOK = "admission webhook"
+_USER = "user"
+"""Stands for the user who applies the object, who is neither the operator nor a component of a graph."""
 
 
 class Admitted(Struct, frozen=True):
@@ -75,8 +77,13 @@ def _message(error: ApiError) -> str:
 
 
 def updated(stored: Body, body: Body) -> Body:
-    """A stored object with what a user has changed."""
-    changed = {key: value for key, value in body["metadata"].items() if key in ("labels", "annotations")}
+    """A stored object with what a user has changed. Labels and annotations that others have added stay, as
+    with kubectl apply."""
+    changed = {
+        key: {**(stored["metadata"].get(key) or {}), **value}
+        for key, value in body["metadata"].items()
+        if key in ("labels", "annotations") and isinstance(value, dict)
+    }
     return {
         **stored,
         **body,
@@ -125,7 +132,7 @@ def _graph(
     context = replace(GraphContext.of(setup.configuration), topologies=facts.topologies)
     body = default_graph(new, creating=stored is None, old=stored)
     if stored is not None:
-        return body, graph_validation.on_update(stored, body, context)
+        return body, graph_validation.on_update(stored, body, context, _USER)
     return body, graph_validation.on_create(body, context, facts)
 
 

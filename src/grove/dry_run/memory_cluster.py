@@ -49,10 +49,9 @@ class MemoryCluster:
     def __init__(self, state: ClusterState, caches: Caches) -> None:
         self._state, self._pods = state, caches.cluster_pods
         self._caches: dict[str, list[Cache[Any]]] = {}
-        self._resources: dict[str, Resource] = {}
+        self._resources = {_kind(resource): resource for resource in state.kinds}
         for cache in listed_caches(caches):
             self._caches.setdefault(_kind(cache.resource), []).append(cache)
-            self._resources[_kind(cache.resource)] = cache.resource
         self._read: dict[str, dict[tuple[str, str], Raw]] = {}
         self._bodies: dict[tuple[str, str, str], Body | None] = {}
         self._version = _FIRST_VERSION
