@@ -56,11 +56,11 @@ def applied(state: ClusterState, body: Body) -> ClusterState:
     return asyncio.run(run())
 
 
-def documents_report(state: ClusterState, documents: list[Document]) -> PlanReport:
+def documents_report(state: ClusterState, documents: list[Document], *, redacted: bool = False) -> PlanReport:
     """The plan of documents of any kind."""
 
     async def run() -> PlanReport:
-        return await Planner(state, SETUP, NOW).plan(documents)
+        return await Planner(state, SETUP, NOW, redacted=redacted).plan(documents)
 
     return asyncio.run(run())
 

@@ -6,6 +6,7 @@ from copy import deepcopy
 
 from msgspec.structs import replace
 
+from grove.cluster_state.snapshot_file import decode, encode
 from grove.dry_run.documents import Document, read_documents
 from grove.dry_run.model import Verdict
 from tests.cluster_state.states import shaped
@@ -36,6 +37,30 @@ def test_graph_is_planned_as_the_set_that_it_renders() -> None:
 def test_running_graph_is_unchanged() -> None:
     (found,) = documents_report(applied_graph(STATE, GRAPH), [GRAPH]).plans
     assert (found.action, found.verdict, found.objects, found.gangs) == ("unchanged", Verdict.FITS, (), ())
+
+
+def with_token(image: str = "") -> Document:
+    """The graph with a value in the environment of its worker, and perhaps another image of that."""
+    components = deepcopy(GRAPH.body["spec"]["components"])
+    container = components[1]["podTemplate"]["spec"]["containers"][0]
+    container["env"] = [{"name": "TOKEN", "value": "hunter2"}]
+    container["image"] = image or container["image"]
+    return with_spec(components=components)
+
+
+def test_graph_of_a_snapshot_is_unchanged() -> None:
+    """Its set has environment variables that are rendered, and hashes over the values of its own."""
+    state = decode(encode(applied_graph(STATE, with_token())), "cluster.json")
+    (found,) = documents_report(state, [with_token()], redacted=True).plans
+    assert (found.action, found.verdict, found.objects, found.gangs) == ("unchanged", Verdict.FITS, (), ())
+
+
+def test_graph_of_a_snapshot_is_updated() -> None:
+    state = decode(encode(applied_graph(STATE, with_token())), "cluster.json")
+    (found,) = documents_report(state, [with_token("runtime:2")], redacted=True).plans
+    assert found.action == "update"
+    assert found.update is not None
+    assert set(found.update.units) == {"llama-0-worker-0", "llama-0-worker-1"}
 
 
 def test_annotations_of_the_operator_stay_on_a_graph() -> None:

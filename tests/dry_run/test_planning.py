@@ -10,13 +10,16 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from grove.dry_run.documents import read_documents
+from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.snapshot_file import decode as decode_snapshot
+from grove.cluster_state.snapshot_file import encode
+from grove.dry_run.documents import Document, read_documents
 from grove.dry_run.model import Verdict, WorkloadPlan
 from grove.dry_run.planning import Planner
 from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
 from tests.cluster_state.states import shaped, unreadable, with_objects
-from tests.dry_run.plans import NOW, SETUP, applied, plan, report, with_gpus
+from tests.dry_run.plans import NOW, SETUP, applied, documents_report, plan, report, with_gpus
 from tests.dry_run.random_workloads import foreign_pod, random_set, random_use
 from tests.plan.builders import a_set
 from tests.shared import ROOT
@@ -108,6 +111,14 @@ def test_second_set_of_an_input_sees_the_first() -> None:
 def test_existing_set_is_unchanged() -> None:
     body = with_gpus(a_set("a:2 b:2", "x:2/1=b"), 2)
     found = plan(applied(shaped(), body), body)
+    assert (found.action, found.objects, found.gangs, found.update) == ("unchanged", (), (), None)
+
+
+def test_existing_set_of_a_snapshot_is_unchanged() -> None:
+    """The pods of its group have environment variables that the operator adds."""
+    body = with_gpus(a_set("a:2 b:2", "x:2/1=b"), 2)
+    state = decode_snapshot(encode(applied(shaped(), body)), "cluster.json")
+    (found,) = documents_report(state, [Document(PodCliqueSet.KIND, body)], redacted=True).plans
     assert (found.action, found.objects, found.gangs, found.update) == ("unchanged", (), (), None)
 
 

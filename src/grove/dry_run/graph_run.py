@@ -12,6 +12,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.dry_run.memory_cluster import AppliedWrite
 from grove.dry_run.operator import DryOperator
+from grove.dry_run.redacted_graph import redacted_writes
 from grove.dynamo.backends.grove import GroveBackend
 from grove.dynamo.backends.lws import LwsBackend
 from grove.dynamo.reconcile.planner import plan_graph
@@ -44,14 +45,14 @@ class RenderedSet(Struct, frozen=True):
 
 
 async def rendered_set(
-    operator: DryOperator, setup: OperatorSetup, namespace: str, name: str, body: Body
+    operator: DryOperator, setup: OperatorSetup, namespace: str, name: str, body: Body, *, redacted: bool
 ) -> RenderedSet:
-    """The set of a graph that is to be stored."""
+    """The set of a graph that is to be stored. `redacted`: the cluster is that of a snapshot file."""
     settings = DynamoSettings.of(setup.configuration, setup.backends, setup.fabrics)
     if settings is None:
         return RenderedSet(None, errors=("dynamo.enabled is false in the configuration of the operator",))
     caches = GraphCaches()
-    is_new = operator.memory.get(_GRAPH, namespace, name) is None
+    before = operator.memory.get(_GRAPH, namespace, name)
     stored = operator.memory.put(body, operator.now)
     caches.graphs.apply_event("ADDED", decoding.decode_text(msgspec.json.encode(stored), StoredGraph))
     key = GraphKey(namespace, name)
@@ -61,8 +62,9 @@ async def rendered_set(
     assert snapshot is not None
     backends = {each.name: each for each in (GroveBackend(), LwsBackend())}
     plan = plan_graph(snapshot, backends, operator.now)
-    applied = operator.memory.apply(plan.intents, operator.now)
-    writes = tuple(each for each in applied if is_new or each.kind in _READ)
+    intents = redacted_writes(plan.intents, before, snapshot) if redacted else plan.intents
+    applied = operator.memory.apply(intents, operator.now)
+    writes = tuple(each for each in applied if before is None or each.kind in _READ)
     found = operator.caches.sets.by_index(BY_GRAPH, key)
     if not found:
         return RenderedSet(None, writes=writes, errors=tuple(_messages(plan)))

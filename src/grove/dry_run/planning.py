@@ -15,6 +15,7 @@ from grove.api.naming.well_known import SET_FINALIZER
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
+from grove.cluster_state.redaction import without_values
 from grove.dry_run.admission import Admitted, admit_by_rules
 from grove.dry_run.documents import Document
 from grove.dry_run.gang_report import planned_gang
@@ -50,8 +51,13 @@ class Planner:
         setup: OperatorSetup,
         now: float,
         ask_server: ServerAdmission | None = None,
+        *,
+        redacted: bool = False,
     ) -> None:
+        """`redacted`: the state is that of a snapshot file, which has no values of environment variables;
+        those of documents are removed, too."""
         self._state, self._setup, self._started_at, self._ask_server = state, setup, now, ask_server
+        self._redacted = redacted
         self._topologies: list[Body] = []
         """The topologies of the input so far."""
         self._sets: list[tuple[Body, bool]] = []
@@ -60,6 +66,8 @@ class Planner:
 
     async def plan(self, documents: list[Document], *, largest: bool = False) -> PlanReport:
         """The plan of all documents. `largest`: also how many replicas of each set fit now."""
+        if self._redacted:
+            documents = [Document(each.kind, without_values(each.body)) for each in documents]
         plans = tuple([await self._plan(document, largest=largest) for document in documents])
         verdict = worst(tuple(each.verdict for each in plans))
         unread = tuple(map(str, self._state.unread))
@@ -68,7 +76,7 @@ class Planner:
     def _new_operator(self, topologies: Iterable[str] = ()) -> DryOperator:
         """An operator that knows what exists, and what of it waits for nodes, and has placed gangs with these
         topologies."""
-        operator = DryOperator(self._state, self._setup, self._started_at)
+        operator = DryOperator(self._state, self._setup, self._started_at, redacted=self._redacted)
         for body in self._topologies:
             operator.memory.put(body, operator.now)
         operator.use_topologies(topologies)
@@ -162,7 +170,9 @@ class Planner:
         return tuple(replace(gang, depends=_differs(gang, others.get(gang.name))) for gang in gangs)
 
     async def _plan_graph(self, plan: WorkloadPlan, body: Body, *, largest: bool) -> WorkloadPlan:
-        rendered = await rendered_set(self.operator, self._setup, plan.namespace, plan.name, body)
+        rendered = await rendered_set(
+            self.operator, self._setup, plan.namespace, plan.name, body, redacted=self._redacted
+        )
         writes = rendered.writes
         if rendered.body is None:
             errors, objects = rendered.errors, object_counts(writes)

@@ -31,7 +31,6 @@ from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
 from grove.cluster_state.reading import read_state
-from grove.cluster_state.redaction import without_values
 from grove.cluster_state.snapshot_file import read_file
 from grove.dry_run.admission import admit_by_server
 from grove.dry_run.documents import Document, InputError, read_documents
@@ -146,9 +145,7 @@ async def _report(request: _Request, setup: OperatorSetup) -> PlanReport:
             if request.file is not None
             else [_named(state, request, namespace)]
         )
-        if request.snapshot is not None:  # it has no values of environment variables either
-            documents = [Document(each.kind, without_values(each.body)) for each in documents]
-        planner = Planner(state, setup, now, ask_server)
+        planner = Planner(state, setup, now, ask_server, redacted=request.snapshot is not None)
         return await planner.plan(documents, largest=request.largest)
 
 
