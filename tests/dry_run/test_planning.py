@@ -10,6 +10,7 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from grove.api.naming.external_keys import VOLCANO_QUEUE
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.snapshot_file import decode as decode_snapshot
 from grove.cluster_state.snapshot_file import encode
@@ -201,6 +202,33 @@ def test_gang_of_higher_priority_takes_its_nodes_first() -> None:
     waiting = with_gpus(a_set("a:3", name="waiting", priorityClassName="urgent"), 8)
     state = applied(with_objects(state, PODS, *others), waiting)
     assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
+
+
+def test_missing_priority_class_is_rejected() -> None:
+    urgent = {"metadata": {"name": "urgent"}, "value": 1000}
+    state = with_objects(shaped(), PRIORITY_CLASSES, urgent)
+    assert plan(state, a_set("a:1", priorityClassName="urgent")).verdict is Verdict.FITS
+    found = plan(state, a_set("a:1", priorityClassName="other"))
+    assert found.verdict is Verdict.REJECTED
+    assert found.admission.message.startswith('spec.template.priorityClassName: Not found: "other"')
+
+
+@pytest.mark.parametrize("state", [shaped(), unreadable(shaped(), PRIORITY_CLASSES, "no right")])
+def test_unknown_priority_class_is_noted(state) -> None:
+    found = plan(state, a_set("a:1", priorityClassName="urgent"))
+    assert (found.verdict, found.notes) == (
+        Verdict.FITS,
+        ("PriorityClass urgent is not known here: planned with priority 0",),
+    )
+
+
+def test_volcano_queue_is_no_priority_class() -> None:
+    """A queue is looked up by the webhook as well, and not read for a plan."""
+    body = a_set("a:1")
+    body["metadata"]["annotations"] = {VOLCANO_QUEUE: "research"}
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "volcano"
+    found = plan(with_objects(shaped(), PRIORITY_CLASSES), body)
+    assert found.admission.allowed, found.admission.message
 
 
 def test_bound_gang_keeps_its_nodes() -> None:

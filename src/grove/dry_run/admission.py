@@ -3,7 +3,7 @@ of the webhooks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +26,7 @@ from grove.rules.fabric import domains
 from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import validation
 from grove.rules.podcliqueset.defaults import default_set
+from grove.rules.podcliqueset.priority_classes import PRIORITY_CLASS
 from grove.schedulers.backend import ClusterLookup
 
 Body = dict[str, Any]
@@ -112,16 +113,26 @@ def admit_by_rules(document: Document, stored: Body | None, setup: OperatorSetup
 
 def _set(new: Body, stored: Body | None, facts: Facts, caches: Caches) -> tuple[Body, AdmissionResult]:
     body = default_set(new, stored)
-    found: dict[ClusterLookup, Body | None] = {
-        lookup: {}
-        for lookup in validation.lookups(body, facts)
-        if caches.priority_classes.get("", lookup.name) is not None
-    }
-    facts = replace(facts, found=found)
+    facts = replace(facts, found=dict(_found(validation.lookups(body, facts), caches)))
     if stored is not None:
         return body, validation.on_update(stored, body, facts)
     body = domains.with_auto_annotation(body, facts)
     return body, validation.on_create(body, facts)
+
+
+def _found(lookups: Iterable[ClusterLookup], caches: Caches) -> Iterator[tuple[ClusterLookup, Body | None]]:
+    """The PriorityClasses among the objects that a verdict depends on, None for one that does not exist.
+    Other kinds are not read, and classes are not known if they could not be listed."""
+    classes = caches.priority_classes
+    for lookup in lookups:
+        if lookup.kind == PRIORITY_CLASS and classes.synced.is_set():
+            yield lookup, ({} if classes.get("", lookup.name) is not None else None)
+
+
+def priority_classes(body: Body) -> list[str]:
+    """The PriorityClasses that a set and its pods name."""
+    found = validation.lookups(body, Facts())
+    return sorted({each.name for each in found if each.kind == PRIORITY_CLASS})
 
 
 def _graph(

@@ -16,7 +16,7 @@ from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.cluster_state.redaction import without_values
-from grove.dry_run.admission import Admitted, admit_by_rules
+from grove.dry_run.admission import Admitted, admit_by_rules, priority_classes
 from grove.dry_run.documents import Document
 from grove.dry_run.gang_report import planned_gang
 from grove.dry_run.graph_run import rendered_set
@@ -150,7 +150,7 @@ class Planner:
             fabric_domains=outcome.domains,
             claims=tuple(name for each in objects if each.kind == "ResourceClaim" for name in each.created),
             errors=tuple(each.message for each in outcome.errors),
-            notes=tuple(self._notes(run)),
+            notes=tuple(self._notes(run, body)),
             max_replicas=most,
         )
 
@@ -187,10 +187,13 @@ class Planner:
         placed = all(each.placed and not each.depends for each in gangs)
         return Verdict.FITS if placed and known and not outcome.errors else Verdict.UNKNOWN
 
-    def _notes(self, run: SetRun) -> Iterator[str]:
+    def _notes(self, run: SetRun, body: Body) -> Iterator[str]:
         for name in run.schedulers():
             if name not in ("", DEFAULT_SCHEDULER):
                 yield f"{name} chooses the nodes itself: this is what the solver of grove finds"
+        if not self.operator.caches.priority_classes.synced.is_set():
+            for name in priority_classes(body):
+                yield f"PriorityClass {name} is not known here: planned with priority 0"
 
 
 def planned_gangs(operator: DryOperator, run: SetRun) -> Iterator[PlannedGang]:
