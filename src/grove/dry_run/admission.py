@@ -3,6 +3,7 @@ of the webhooks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,16 @@ from grove.dynamo.admission.defaults import default_graph
 from grove.dynamo.context import GraphContext
 from grove.dynamo.decode import decoder
 from grove.kube.client.client import Client
-from grove.kube.errors import ApiError, BadRequest, Forbidden, Invalid
+from grove.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+)
 from grove.operator.caches.registry import Caches, resource_of
 from grove.rules import cluster_topology
 from grove.rules.fabric import domains
@@ -33,6 +43,8 @@ Body = dict[str, Any]
 OWN_RULES = "the rules of this grove"
 SERVER = "the API server (dry run)"
 _WEBHOOK = "admission webhook"
+_NO_RIGHT = re.compile(r'User ".*" cannot \w+ resource ')
+"""How authorization says that a right is missing; quotas, policies and namespaces forbid in other words."""
 _USER = "user"
 """Stands for the user who applies the object, who is neither the operator nor a component of a graph."""
 
@@ -45,8 +57,8 @@ class Admitted(Struct, frozen=True):
 
 
 async def admit_by_server(client: Client, document: Document, stored: Body | None) -> Admitted | None:
-    """The verdict of the API server, with everything that it asks; None if it cannot give one, such as for a
-    missing right."""
+    """The verdict of the API server, with everything that it asks; None if it gives none, such as for a
+    missing right (see `server_verdict`)."""
     resource, name, namespace = resource_of(document.kind), document.name, document.namespace or None
     try:
         if stored is None:
@@ -62,19 +74,27 @@ async def admit_by_server(client: Client, document: Document, stored: Body | Non
                 as_type=dict,
                 dry_run=True,
             )
-    except (Invalid, BadRequest) as error:
-        return Admitted(document.body, AdmissionVerdict(False, SERVER, _message(error)))
-    except Forbidden as error:
-        if _WEBHOOK not in error.status.message:
-            return None
-        return Admitted(document.body, AdmissionVerdict(False, SERVER, _message(error)))
-    except ApiError:
-        return None
+    except ApiError as error:
+        verdict = server_verdict(error)
+        return Admitted(document.body, verdict) if verdict is not None else None
     return Admitted(body, AdmissionVerdict(True, SERVER))
 
 
-def _message(error: ApiError) -> str:
-    return " ".join(error.status.message.split())
+def server_verdict(error: ApiError) -> AdmissionVerdict | None:
+    """What a failed request says about the object. None if it says nothing: the user may not write it, or it
+    has changed since it was read."""
+    message = " ".join(error.status.message.split()) or "the server gave no reason"
+    details = error.status.details
+    match error:
+        case Forbidden() if _NO_RIGHT.search(message) and _WEBHOOK not in message:
+            return None
+        case Conflict() | AlreadyExists():
+            return None
+        case NotFound() if details is not None and details.name and details.kind != "namespaces":
+            return None  # the object is gone by now
+        case ServerError() | TooManyRequests() | Unauthorized():
+            return AdmissionVerdict(False, SERVER, message, known=False)
+    return AdmissionVerdict(False, SERVER, message)
 
 
 def updated(stored: Body, body: Body) -> Body:

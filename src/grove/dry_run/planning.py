@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
+from grove.api.formats.name_list import name_list
 from grove.api.naming.well_known import SET_FINALIZER
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
 from grove.cluster_state.model import ClusterState
@@ -30,6 +31,7 @@ from grove.dry_run.model import (
 )
 from grove.dry_run.operator import DryOperator
 from grove.dry_run.set_run import SetOutcome, SetRun, object_counts
+from grove.dry_run.topologies import named_topologies
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.client.resource import NODES, PODS
 from grove.operator.caches.registry import resource_of
@@ -60,6 +62,8 @@ class Planner:
         self._redacted = redacted
         self._topologies: list[Body] = []
         """The topologies of the input so far."""
+        self._changed_topologies: set[str] = set()
+        """The names of those that the cluster does not have like that."""
         self._sets: list[tuple[Body, bool]] = []
         """Its sets so far, and whether they existed."""
         self.operator = self._new_operator(self._topologies_in_use())
@@ -98,16 +102,32 @@ class Planner:
         kind = f"{document.kind.api_version}/{document.kind.name}"
         return self.operator.memory.get(kind, document.namespace, document.name)
 
+    def _changed_for(self, document: Document) -> set[str]:
+        """The changed topologies that the verdict on a workload depends on. A graph that names none may use
+        any."""
+        named = set(named_topologies(document)) if document.kind.namespaced else set()
+        if document.kind == DynamoGraphDeployment.KIND and not named:
+            return self._changed_topologies
+        return self._changed_topologies & named
+
     async def _plan(self, document: Document, *, largest: bool) -> WorkloadPlan:
         stored = self._stored(document)
-        admitted = await self._ask_server(document, stored) if self._ask_server is not None else None
+        admitted = None
+        changed = self._changed_for(document)
+        if self._ask_server is not None and not changed:
+            admitted = await self._ask_server(document, stored)
         if admitted is None:
             admitted = admit_by_rules(document, stored, self._setup, self.operator.caches)
         action = "create" if stored is None else "update"
         plan = WorkloadPlan(
             document.kind.name, document.namespace, document.name, action, Verdict.FITS, admitted.verdict
         )
+        if self._ask_server is not None and changed:
+            unknown = f"the API server does not know {name_list(sorted(changed))} of this input yet"
+            plan = replace(plan, notes=(f"{unknown}: it is not asked",))
         if not admitted.verdict.allowed:
+            if not admitted.verdict.known:
+                return replace(plan, verdict=Verdict.UNKNOWN)
             return replace(plan, action="rejected", verdict=Verdict.REJECTED)
         body = {**admitted.body, "apiVersion": document.kind.api_version, "kind": document.kind.name}
         if document.kind == PodCliqueSet.KIND:
@@ -116,6 +136,8 @@ class Planner:
             plan = await self._plan_graph(plan, body, largest=largest)
         else:
             self._topologies.append(body)
+            if not _same_spec(stored, body):
+                self._changed_topologies.add(document.name)
             self.operator.memory.put(body, self.operator.now)
         if not plan.objects and plan.update is None and _same_spec(stored, body):
             return replace(plan, action="unchanged")
@@ -150,7 +172,7 @@ class Planner:
             fabric_domains=outcome.domains,
             claims=tuple(name for each in objects if each.kind == "ResourceClaim" for name in each.created),
             errors=tuple(each.message for each in outcome.errors),
-            notes=tuple(self._notes(run, body)),
+            notes=(*plan.notes, *self._notes(run, body)),
             max_replicas=most,
         )
 
