@@ -8,13 +8,14 @@ import pytest
 
 from grove.api.types.clustertopology import ClusterTopology
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.kinds import TOPOLOGIES
 from grove.dry_run.admission import OWN_RULES, Admitted, server_verdict
 from grove.dry_run.documents import Document, read_documents
 from grove.dry_run.model import AdmissionVerdict, PlanReport, Verdict
 from grove.dry_run.planning import Planner, ServerAdmission
 from grove.kube.errors import ApiStatus, StatusCause, StatusDetails, api_error
-from tests.cluster_state.states import shaped
-from tests.dry_run.plans import NOW, SETUP
+from tests.cluster_state.states import shaped, unreadable
+from tests.dry_run.plans import NOW, SETUP, documents_report
 from tests.plan.builders import a_set
 from tests.shared import ROOT
 
@@ -106,3 +107,18 @@ def test_server_that_fails_leaves_it_unknown() -> None:
 
     (found,) = planned(shaped(), fail, SET).plans
     assert (found.verdict, found.action) == (Verdict.UNKNOWN, "create")
+
+
+def test_set_of_an_unread_topology_is_unknown() -> None:
+    problem = "no right to list clustertopologies in the whole cluster (403 Forbidden)"
+    (found,) = documents_report(unreadable(shaped(), TOPOLOGIES, problem), [SET]).plans
+    assert (found.verdict, found.action) == (Verdict.UNKNOWN, "create")
+    assert found.admission == AdmissionVerdict(False, OWN_RULES, problem, known=False)
+
+
+def test_set_that_is_wrong_anyway_is_rejected() -> None:
+    body = a_set("a:1", topologyConstraint={"topologyName": "racks"})
+    body["spec"]["template"]["cliques"][0]["spec"]["minAvailable"] = 3
+    state = unreadable(shaped(), TOPOLOGIES, "no right")
+    (found,) = documents_report(state, [Document(PodCliqueSet.KIND, body)]).plans
+    assert found.verdict is Verdict.REJECTED

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove.api.field_errors import FieldError
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.operator_setup import OperatorSetup
@@ -128,7 +129,19 @@ def admit_by_rules(document: Document, stored: Body | None, setup: OperatorSetup
         )
     else:
         body, verdict = _graph(new, stored, setup, facts)
+    if (unread := _unread(caches)) and verdict.errors and all(map(_is_topology, verdict.errors)):
+        return Admitted(body, AdmissionVerdict(False, OWN_RULES, unread, known=False))
     return Admitted(body, AdmissionVerdict(verdict.allowed, OWN_RULES, verdict.message, verdict.warnings))
+
+
+def _unread(caches: Caches) -> str:
+    """Why not all topologies are known; empty if they are."""
+    return caches.topologies.list_error or caches.topology_bindings.list_error
+
+
+def _is_topology(error: FieldError) -> bool:
+    """Whether an error may be due to a topology that is not known."""
+    return "topology" in error.path.lower()
 
 
 def _set(new: Body, stored: Body | None, facts: Facts, caches: Caches) -> tuple[Body, AdmissionResult]:

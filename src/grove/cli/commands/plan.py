@@ -34,14 +34,19 @@ from grove.cluster_state.reading import read_state
 from grove.cluster_state.snapshot_file import read_file
 from grove.dry_run.admission import admit_by_server
 from grove.dry_run.documents import Document, InputError, read_documents
-from grove.dry_run.model import PlanReport
+from grove.dry_run.model import Exit, PlanReport
 from grove.dry_run.planning import Planner, ServerAdmission
 from grove.dry_run.topologies import unknown_topologies
 from grove.kube.auth import config
 from grove.kube.client.client import Client
+from grove.kube.errors import KubeError
 from grove.operator.caches.registry import resource_of
 
 Format = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o", help="Output format.")]
+
+
+class UnreadError(KubeError):
+    """What is to be planned could not be read."""
 
 
 class _Request(Struct, frozen=True):
@@ -99,7 +104,11 @@ def plan(
     """
     request = _Request(name, file, replicas, max_, snapshot, shape, gpus, namespace, kubeconfig, context)
     _check(request)
-    report = asyncio.run(_report(request, _setup(config_)))
+    try:
+        report = asyncio.run(_report(request, _setup(config_)))
+    except UnreadError as error:
+        sys.stderr.write(f"grove: {error}\n")
+        return Exit.UNKNOWN
     _show(report, output)
     return int(report.exit_code)
 
@@ -183,7 +192,14 @@ def _read(file: str) -> str:
 
 
 def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
-    """The set of the cluster that is named, with the requested replicas."""
+    """The set of the cluster that is named, with the requested replicas. Raises InputError or UnreadError."""
+    sets = state.kind(resource_of(PodCliqueSet.KIND))
+    if not sets.listed:
+        why = sets.problem or "the cluster does not serve them: install the CRDs of grove"
+        raise UnreadError(f"PodCliqueSet {request.name} in namespace {namespace} cannot be read: {why}")
+    if sets.namespace not in ("", namespace):
+        why = f"only those of namespace {sets.namespace} are known"
+        raise UnreadError(f"PodCliqueSet {request.name} in namespace {namespace} cannot be read: {why}")
     found = [
         (each["metadata"].get("namespace", ""), each["metadata"]["name"], each)
         for each in state.objects(resource_of(PodCliqueSet.KIND), dict)
