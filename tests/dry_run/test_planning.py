@@ -10,16 +10,19 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from grove.api.naming.external_keys import VOLCANO_QUEUE
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.snapshot_file import decode as decode_snapshot
+from grove.cluster_state.snapshot_file import encode
 from grove.dry_run.admission import Admitted
 from grove.dry_run.documents import Document, InputError, read_documents
-from grove.dry_run.model import AdmissionVerdict, PlanReport, Verdict, WorkloadPlan
+from grove.dry_run.model import AdmissionVerdict, Verdict, WorkloadPlan
 from grove.dry_run.planning import Planner
 from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
 from grove.rules.podcliqueset.defaults import default_set
 from tests.cluster_state.states import SETS, shaped, unreadable, with_objects
-from tests.dry_run.plans import NOW, SETUP, applied, plan, report, with_gpus
+from tests.dry_run.plans import NOW, SETUP, applied, documents_report, plan, report, with_gpus
 from tests.dry_run.random_workloads import foreign_pod, random_set, random_use
 from tests.plan.builders import a_set
 from tests.shared import ROOT
@@ -114,6 +117,14 @@ def test_existing_set_is_unchanged() -> None:
     assert (found.action, found.objects, found.gangs, found.update) == ("unchanged", (), (), None)
 
 
+def test_existing_set_of_a_snapshot_is_unchanged() -> None:
+    """The pods of its group have environment variables that the operator adds."""
+    body = with_gpus(a_set("a:2 b:2", "x:2/1=b"), 2)
+    state = decode_snapshot(encode(applied(shaped(), body)), "cluster.json")
+    (found,) = documents_report(state, [Document(PodCliqueSet.KIND, body)], redacted=True).plans
+    assert (found.action, found.objects, found.gangs, found.update) == ("unchanged", (), (), None)
+
+
 def test_update_names_its_units_in_order() -> None:
     body = with_gpus(a_set("a:2 b:2", "x:2/1=b", replicas=2), 2)
     state = applied(shaped(), body)
@@ -195,6 +206,33 @@ def test_gang_of_higher_priority_takes_its_nodes_first() -> None:
     assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
 
 
+def test_missing_priority_class_is_rejected() -> None:
+    urgent = {"metadata": {"name": "urgent"}, "value": 1000}
+    state = with_objects(shaped(), PRIORITY_CLASSES, urgent)
+    assert plan(state, a_set("a:1", priorityClassName="urgent")).verdict is Verdict.FITS
+    found = plan(state, a_set("a:1", priorityClassName="other"))
+    assert found.verdict is Verdict.REJECTED
+    assert found.admission.message.startswith('spec.template.priorityClassName: Not found: "other"')
+
+
+@pytest.mark.parametrize("state", [shaped(), unreadable(shaped(), PRIORITY_CLASSES, "no right")])
+def test_unknown_priority_class_is_noted(state) -> None:
+    found = plan(state, a_set("a:1", priorityClassName="urgent"))
+    assert (found.verdict, found.notes) == (
+        Verdict.FITS,
+        ("PriorityClass urgent is not known here: planned with priority 0",),
+    )
+
+
+def test_volcano_queue_is_no_priority_class() -> None:
+    """A queue is looked up by the webhook as well, and not read for a plan."""
+    body = a_set("a:1")
+    body["metadata"]["annotations"] = {VOLCANO_QUEUE: "research"}
+    body["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "volcano"
+    found = plan(with_objects(shaped(), PRIORITY_CLASSES), body)
+    assert found.admission.allowed, found.admission.message
+
+
 def test_bound_gang_keeps_its_nodes() -> None:
     state = applied(shaped("1x1x1x4"), with_gpus(a_set("a:3", name="other"), 8))
     assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.DOES_NOT_FIT
@@ -251,23 +289,6 @@ def test_fallback_is_tried_after_its_time() -> None:
 
 def manifest(path: str):
     return read_documents((ROOT / path).read_text(), path, "ns")
-
-
-def test_graph_is_planned_as_the_set_that_it_renders() -> None:
-    async def run() -> PlanReport:
-        return await Planner(shaped("1x1x2x8", 8, "local"), SETUP, NOW).plan(
-            manifest("docs/examples/dynamo.yaml")
-        )
-
-    (found,) = asyncio.run(run()).plans
-    assert (found.kind, found.verdict, found.admission.allowed) == (
-        "DynamoGraphDeployment",
-        Verdict.FITS,
-        True,
-    )
-    assert counts(found)["PodCliqueSet"] == (1, 0, 0)
-    assert [gang.name for gang in found.gangs] == ["llama-0", "llama-0-worker-0"]
-    assert all(gang.placed for gang in found.gangs)
 
 
 def test_fabric_domain_is_created_and_holds_a_pod_per_node() -> None:

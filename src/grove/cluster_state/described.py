@@ -13,7 +13,7 @@ from msgspec import Raw
 from grove.api.types.clustertopology import ClusterTopology
 from grove.cluster_state.kinds import TOPOLOGIES
 from grove.cluster_state.model import ClusterState, KindState, ReadKind
-from grove.kube.client.resource import DEVICE_CLASSES, NODES, RESOURCE_SLICES, Resource
+from grove.kube.client.resource import DEVICE_CLASSES, NODES, PRIORITY_CLASSES, RESOURCE_SLICES, Resource
 from grove.local.cluster.cluster_shape import BLOCK, HOST, RACK, ZONE, node_manifests, parse_shape
 from grove.local.standins.dra.objects import device_classes, resource_slice
 
@@ -24,8 +24,8 @@ def described_state(
     shape: str, gpus: int, kinds: Iterable[ReadKind], topologies: Iterable[str] = ()
 ) -> ClusterState:
     """A cluster of ready, empty nodes, with a topology of each of these names, and with the devices by which
-    pods join NVLink domains if nodes have GPUs. Every kind that is asked for is served. Raises LocalError if
-    the shape is none."""
+    pods join NVLink domains if nodes have GPUs. Every kind that is asked for is served but PriorityClasses:
+    which ones there would be is not known. Raises LocalError if the shape is none."""
     parsed = parse_shape(shape)
     nodes = [_ready(each) for each in node_manifests(parsed, parsed.size, gpus)]
     names = [each["metadata"]["name"] for each in nodes]
@@ -38,6 +38,7 @@ def described_state(
     found = {kind.resource: KindState(kind.resource) for kind in kinds}
     for resource, bodies in objects.items():
         found[resource] = KindState(resource, tuple(map(_encoded, bodies)))
+    found[PRIORITY_CLASSES] = KindState(PRIORITY_CLASSES, served=False)
     source = f"the shape {parsed} with {gpus} GPUs a node"
     return ClusterState(found, time.time(), source=source)
 

@@ -3,12 +3,14 @@ of the webhooks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove.api.field_errors import FieldError
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.operator_setup import OperatorSetup
@@ -19,7 +21,16 @@ from grove.dynamo.admission.defaults import default_graph
 from grove.dynamo.context import GraphContext
 from grove.dynamo.decode import decoder
 from grove.kube.client.client import Client
-from grove.kube.errors import ApiError, BadRequest, Forbidden, Invalid
+from grove.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+)
 from grove.operator.caches.registry import Caches
 from grove.operator.caches.resources import resource_of
 from grove.rules import cluster_topology
@@ -27,12 +38,17 @@ from grove.rules.fabric import domains
 from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import validation
 from grove.rules.podcliqueset.defaults import default_set
+from grove.rules.podcliqueset.priority_classes import PRIORITY_CLASS
 from grove.schedulers.backend import ClusterLookup
 
 Body = dict[str, Any]
 OWN_RULES = "the rules of this grove"
 SERVER = "the API server (dry run)"
 _WEBHOOK = "admission webhook"
+_NO_RIGHT = re.compile(r'User ".*" cannot \w+ resource ')
+"""How authorization says that a right is missing; quotas, policies and namespaces forbid in other words."""
+_USER = "user"
+"""Stands for the user who applies the object, who is neither the operator nor a component of a graph."""
 
 
 class Admitted(Struct, frozen=True):
@@ -43,8 +59,8 @@ class Admitted(Struct, frozen=True):
 
 
 async def admit_by_server(client: Client, document: Document, stored: Body | None) -> Admitted | None:
-    """The verdict of the API server, with everything that it asks; None if it cannot give one, such as for a
-    missing right."""
+    """The verdict of the API server, with everything that it asks; None if it gives none, such as for a
+    missing right (see `server_verdict`)."""
     resource, name, namespace = resource_of(document.kind), document.name, document.namespace or None
     try:
         if stored is None:
@@ -60,24 +76,37 @@ async def admit_by_server(client: Client, document: Document, stored: Body | Non
                 as_type=dict,
                 dry_run=True,
             )
-    except (Invalid, BadRequest) as error:
-        return Admitted(document.body, AdmissionVerdict(False, SERVER, _message(error)))
-    except Forbidden as error:
-        if _WEBHOOK not in error.status.message:
-            return None
-        return Admitted(document.body, AdmissionVerdict(False, SERVER, _message(error)))
-    except ApiError:
-        return None
+    except ApiError as error:
+        verdict = server_verdict(error)
+        return Admitted(document.body, verdict) if verdict is not None else None
     return Admitted(body, AdmissionVerdict(True, SERVER))
 
 
-def _message(error: ApiError) -> str:
-    return " ".join(error.status.message.split())
+def server_verdict(error: ApiError) -> AdmissionVerdict | None:
+    """What a failed request says about the object. None if it says nothing: the user may not write it, or it
+    has changed since it was read."""
+    message = " ".join(error.status.message.split()) or "the server gave no reason"
+    details = error.status.details
+    match error:
+        case Forbidden() if _NO_RIGHT.search(message) and _WEBHOOK not in message:
+            return None
+        case Conflict() | AlreadyExists():
+            return None
+        case NotFound() if details is not None and details.name and details.kind != "namespaces":
+            return None  # the object is gone by now
+        case ServerError() | TooManyRequests() | Unauthorized():
+            return AdmissionVerdict(False, SERVER, message, known=False)
+    return AdmissionVerdict(False, SERVER, message)
 
 
 def updated(stored: Body, body: Body) -> Body:
-    """A stored object with what a user has changed."""
-    changed = {key: value for key, value in body["metadata"].items() if key in ("labels", "annotations")}
+    """A stored object with what a user has changed. Labels and annotations that others have added stay, as
+    with kubectl apply."""
+    changed = {
+        key: {**(stored["metadata"].get(key) or {}), **value}
+        for key, value in body["metadata"].items()
+        if key in ("labels", "annotations") and isinstance(value, dict)
+    }
     return {
         **stored,
         **body,
@@ -101,21 +130,43 @@ def admit_by_rules(document: Document, stored: Body | None, setup: OperatorSetup
         )
     else:
         body, verdict = _graph(new, stored, setup, facts)
+    if (unread := _unread(caches)) and verdict.errors and all(map(_is_topology, verdict.errors)):
+        return Admitted(body, AdmissionVerdict(False, OWN_RULES, unread, known=False))
     return Admitted(body, AdmissionVerdict(verdict.allowed, OWN_RULES, verdict.message, verdict.warnings))
+
+
+def _unread(caches: Caches) -> str:
+    """Why not all topologies are known; empty if they are."""
+    return caches.topologies.list_error or caches.topology_bindings.list_error
+
+
+def _is_topology(error: FieldError) -> bool:
+    """Whether an error may be due to a topology that is not known."""
+    return "topology" in error.path.lower()
 
 
 def _set(new: Body, stored: Body | None, facts: Facts, caches: Caches) -> tuple[Body, AdmissionResult]:
     body = default_set(new, stored)
-    found: dict[ClusterLookup, Body | None] = {
-        lookup: {}
-        for lookup in validation.lookups(body, facts)
-        if caches.priority_classes.get("", lookup.name) is not None
-    }
-    facts = replace(facts, found=found)
+    facts = replace(facts, found=dict(_found(validation.lookups(body, facts), caches)))
     if stored is not None:
         return body, validation.on_update(stored, body, facts)
     body = domains.with_auto_annotation(body, facts)
     return body, validation.on_create(body, facts)
+
+
+def _found(lookups: Iterable[ClusterLookup], caches: Caches) -> Iterator[tuple[ClusterLookup, Body | None]]:
+    """The PriorityClasses among the objects that a verdict depends on, None for one that does not exist.
+    Other kinds are not read, and classes are not known if they could not be listed."""
+    classes = caches.priority_classes
+    for lookup in lookups:
+        if lookup.kind == PRIORITY_CLASS and classes.synced.is_set():
+            yield lookup, ({} if classes.get("", lookup.name) is not None else None)
+
+
+def priority_classes(body: Body) -> list[str]:
+    """The PriorityClasses that a set and its pods name."""
+    found = validation.lookups(body, Facts())
+    return sorted({each.name for each in found if each.kind == PRIORITY_CLASS})
 
 
 def _graph(
@@ -126,7 +177,7 @@ def _graph(
     context = replace(GraphContext.of(setup.configuration), topologies=facts.topologies)
     body = default_graph(new, creating=stored is None, old=stored)
     if stored is not None:
-        return body, graph_validation.on_update(stored, body, context)
+        return body, graph_validation.on_update(stored, body, context, _USER)
     return body, graph_validation.on_create(body, context, facts)
 
 

@@ -17,6 +17,7 @@ from grove.api.intents import Create, Delete, Intent, Patch
 from grove.api.types.cluster.scheduling_pod import SchedulingPod
 from grove.cluster_state.kinds import listed_caches
 from grove.cluster_state.model import ClusterState
+from grove.cluster_state.redaction import without_values
 from grove.kube.cache.cache import Cache
 from grove.kube.client import decoding, label_selector
 from grove.kube.client.decoding import Object
@@ -41,18 +42,21 @@ class AppliedWrite(Struct, frozen=True):
     namespace: str
     name: str
     labels: Mapping[str, str] = {}
+    visible: bool = True
+    """Whether it changes more than values that the state does not have."""
 
 
 class MemoryCluster:
-    """The objects of a state, and those that plans have created since."""
+    """The objects of a state, and those that plans have created since. `redacted`: the state is that of a
+    snapshot file, which has no values of environment variables: writing only those is no visible change."""
 
-    def __init__(self, state: ClusterState, caches: Caches) -> None:
+    def __init__(self, state: ClusterState, caches: Caches, *, redacted: bool = False) -> None:
+        self._redacted = redacted
         self._state, self._pods = state, caches.cluster_pods
         self._caches: dict[str, list[Cache[Any]]] = {}
-        self._resources: dict[str, Resource] = {}
+        self._resources = {_kind(resource): resource for resource in state.kinds}
         for cache in listed_caches(caches):
             self._caches.setdefault(_kind(cache.resource), []).append(cache)
-            self._resources[_kind(cache.resource)] = cache.resource
         self._read: dict[str, dict[tuple[str, str], Raw]] = {}
         self._bodies: dict[tuple[str, str, str], Body | None] = {}
         self._version = _FIRST_VERSION
@@ -88,8 +92,15 @@ class MemoryCluster:
             if changed:
                 found = self.get(kind, target.namespace, name) or before or {}
                 labels = found.get("metadata", {}).get("labels") or {}
-                done.append(AppliedWrite(verb, target.kind, target.namespace, name, labels))
+                visible = verb != "patch" or self._is_visible(before, found)
+                done.append(AppliedWrite(verb, target.kind, target.namespace, name, labels, visible))
         return done
+
+    def _is_visible(self, before: Body | None, after: Body) -> bool:
+        if not self._redacted or before is None:
+            return True
+        parts = [{**each, "metadata": each["metadata"] | _COUNTERS} for each in (before, after)]
+        return bool(without_values(parts[0]) != without_values(parts[1]))
 
     def publish(self, updates: Iterable[StatusUpdate]) -> bool:
         """Write statuses that differ, each on the version that it was computed from. Returns whether one
@@ -208,6 +219,7 @@ class MemoryCluster:
 
 
 _QUANTITIES = frozenset({"requests", "limits", "overhead"})
+_COUNTERS = {"generation": 0, "resourceVersion": ""}
 _FENCES = frozenset({"uid", "resourceVersion"})
 """Metadata in patches that are preconditions: in memory nothing else writes."""
 

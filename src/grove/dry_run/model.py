@@ -115,6 +115,8 @@ class AdmissionVerdict(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Whose verdict it is: the API server's (dry run), or that of the rules of this grove."""
     message: str = ""
     warnings: tuple[str, ...] = ()
+    known: bool = True
+    """False: there is no verdict, and `message` says why."""
 
 
 class WorkloadPlan(Struct, frozen=True, rename="camel", omit_defaults=True):

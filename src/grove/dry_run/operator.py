@@ -64,14 +64,16 @@ class DryOperator:
     """One operator that has just become the leader of a cluster in which nothing else moves. Must be used in
     a running event loop, as the caches are."""
 
-    def __init__(self, state: ClusterState, setup: OperatorSetup, now: float) -> None:
+    def __init__(
+        self, state: ClusterState, setup: OperatorSetup, now: float, *, redacted: bool = False
+    ) -> None:
         self._state, self.now = state, now
         self.caches = caches = new_caches(setup)
         load_caches(state, caches)
         assert caches.cluster_pods is not None
         assert caches.devices is not None
         assert caches.volumes is not None
-        self.memory = MemoryCluster(state, caches)
+        self.memory = MemoryCluster(state, caches, redacted=redacted)
         self.states = KeyStates()
         self.view = ClusterView(caches.nodes, caches.cluster_pods, caches.devices)
         self.fabrics = FabricLookup(caches)

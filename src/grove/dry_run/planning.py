@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.configuration.types import DEFAULT_SCHEDULER
+from grove.api.formats.name_list import name_list
 from grove.api.naming.well_known import SET_FINALIZER
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup
-from grove.dry_run.admission import Admitted, admit_by_rules
+from grove.cluster_state.redaction import without_values
+from grove.dry_run.admission import Admitted, admit_by_rules, priority_classes
 from grove.dry_run.documents import Document, InputError
 from grove.dry_run.gang_report import planned_gang
 from grove.dry_run.graph_run import rendered_set
@@ -29,6 +31,7 @@ from grove.dry_run.model import (
 )
 from grove.dry_run.operator import DryOperator
 from grove.dry_run.set_run import SetOutcome, SetRun, object_counts
+from grove.dry_run.topologies import named_topologies
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.client.resource import NODES, PODS
 from grove.operator.caches.resources import resource_of
@@ -50,16 +53,25 @@ class Planner:
         setup: OperatorSetup,
         now: float,
         ask_server: ServerAdmission | None = None,
+        *,
+        redacted: bool = False,
     ) -> None:
+        """`redacted`: the state is that of a snapshot file, which has no values of environment variables;
+        those of documents are removed, too."""
         self._state, self._setup, self._started_at, self._ask_server = state, setup, now, ask_server
+        self._redacted = redacted
         self._topologies: list[Body] = []
         """The topologies of the input so far."""
+        self._changed_topologies: set[str] = set()
+        """The names of those that the cluster does not have like that."""
         self._sets: list[tuple[Body, bool]] = []
         """Its sets so far, and whether they existed."""
         self.operator = self._new_operator(self._topologies_in_use())
 
     async def plan(self, documents: list[Document], *, largest: bool = False) -> PlanReport:
         """The plan of all documents. `largest`: also how many replicas of each set fit now."""
+        if self._redacted:
+            documents = [Document(each.kind, without_values(each.body)) for each in documents]
         plans = tuple([await self._plan(document, largest=largest) for document in documents])
         verdict = worst(tuple(each.verdict for each in plans))
         unread = tuple(map(str, (*self._state.unread, *self.operator.unplanned_sets())))
@@ -68,7 +80,7 @@ class Planner:
     def _new_operator(self, topologies: Iterable[str] = ()) -> DryOperator:
         """An operator that knows what exists, and what of it waits for nodes, and has placed gangs with these
         topologies."""
-        operator = DryOperator(self._state, self._setup, self._started_at)
+        operator = DryOperator(self._state, self._setup, self._started_at, redacted=self._redacted)
         for body in self._topologies:
             operator.memory.put(body, operator.now)
         operator.use_topologies(topologies)
@@ -90,20 +102,36 @@ class Planner:
         kind = f"{document.kind.api_version}/{document.kind.name}"
         return self.operator.memory.get(kind, document.namespace, document.name)
 
+    def _changed_for(self, document: Document) -> set[str]:
+        """The changed topologies that the verdict on a workload depends on. A graph that names none may use
+        any."""
+        named = set(named_topologies(document)) if document.kind.namespaced else set()
+        if document.kind == DynamoGraphDeployment.KIND and not named:
+            return self._changed_topologies
+        return self._changed_topologies & named
+
     async def _plan(self, document: Document, *, largest: bool) -> WorkloadPlan:
         stored = self._stored(document)
-        admitted = await self._ask_server(document, stored) if self._ask_server is not None else None
+        admitted = None
+        changed = self._changed_for(document)
+        if self._ask_server is not None and not changed:
+            admitted = await self._ask_server(document, stored)
         if admitted is None:
             admitted = admit_by_rules(document, stored, self._setup, self.operator.caches)
         action = "create" if stored is None else "update"
         plan = WorkloadPlan(
             document.kind.name, document.namespace, document.name, action, Verdict.FITS, admitted.verdict
         )
+        if self._ask_server is not None and changed:
+            unknown = f"the API server does not know {name_list(sorted(changed))} of this input yet"
+            plan = replace(plan, notes=(f"{unknown}: it is not asked",))
         if not admitted.verdict.allowed:
+            if not admitted.verdict.known:
+                return replace(plan, verdict=Verdict.UNKNOWN)
             return replace(plan, action="rejected", verdict=Verdict.REJECTED)
         body = {**admitted.body, "apiVersion": document.kind.api_version, "kind": document.kind.name}
         try:
-            plan = await self._planned(plan, document, body, stored is not None, largest=largest)
+            plan = await self._planned(plan, document, body, stored, largest=largest)
         except (ValueError, msgspec.MsgspecError) as error:  # what the API server admits may still be wrong
             where = f"{document.namespace}/{document.name}" if document.namespace else document.name
             raise InputError(
@@ -114,13 +142,15 @@ class Planner:
         return plan
 
     async def _planned(
-        self, plan: WorkloadPlan, document: Document, body: Body, existed: bool, *, largest: bool
+        self, plan: WorkloadPlan, document: Document, body: Body, stored: Body | None, *, largest: bool
     ) -> WorkloadPlan:
         if document.kind == PodCliqueSet.KIND:
-            return self._plan_set(plan, body, existed, largest=largest)
+            return self._plan_set(plan, body, stored is not None, largest=largest)
         if document.kind == DynamoGraphDeployment.KIND:
             return await self._plan_graph(plan, body, largest=largest)
         self._topologies.append(body)
+        if not _same_spec(stored, body):
+            self._changed_topologies.add(document.name)
         self.operator.memory.put(body, self.operator.now)
         return plan
 
@@ -153,7 +183,7 @@ class Planner:
             fabric_domains=outcome.domains,
             claims=tuple(name for each in objects if each.kind == "ResourceClaim" for name in each.created),
             errors=tuple(each.message for each in outcome.errors),
-            notes=tuple(self._notes(run)),
+            notes=(*plan.notes, *self._notes(run, body)),
             max_replicas=most,
         )
 
@@ -173,7 +203,9 @@ class Planner:
         return tuple(replace(gang, depends=_differs(gang, others.get(gang.name))) for gang in gangs)
 
     async def _plan_graph(self, plan: WorkloadPlan, body: Body, *, largest: bool) -> WorkloadPlan:
-        rendered = await rendered_set(self.operator, self._setup, plan.namespace, plan.name, body)
+        rendered = await rendered_set(
+            self.operator, self._setup, plan.namespace, plan.name, body, redacted=self._redacted
+        )
         writes = rendered.writes
         if rendered.body is None:
             errors, objects = rendered.errors, object_counts(writes)
@@ -188,10 +220,13 @@ class Planner:
         placed = all(each.placed and not each.depends for each in gangs)
         return Verdict.FITS if placed and known and not outcome.errors else Verdict.UNKNOWN
 
-    def _notes(self, run: SetRun) -> Iterator[str]:
+    def _notes(self, run: SetRun, body: Body) -> Iterator[str]:
         for name in run.schedulers():
             if name not in ("", DEFAULT_SCHEDULER):
                 yield f"{name} chooses the nodes itself: this is what the solver of grove finds"
+        if not self.operator.caches.priority_classes.synced.is_set():
+            for name in priority_classes(body):
+                yield f"PriorityClass {name} is not known here: planned with priority 0"
 
 
 def planned_gangs(operator: DryOperator, run: SetRun) -> Iterator[PlannedGang]:

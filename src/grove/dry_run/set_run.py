@@ -266,7 +266,7 @@ def object_counts(writes: Iterable[AppliedWrite]) -> tuple[ObjectCount, ...]:
     """The writes by kind. An object that is created and changed is created; one that is created and deleted,
     as the successor of a replaced pod may be, is left out."""
     found: dict[str, dict[str, dict[str, AppliedWrite]]] = {}
-    for write in writes:
+    for write in (each for each in writes if each.visible):
         by_verb = found.setdefault(write.kind, {"create": {}, "patch": {}, "delete": {}})
         if write.verb == "delete" and write.name in by_verb["create"]:
             del by_verb["create"][write.name]

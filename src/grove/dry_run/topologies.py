@@ -18,11 +18,12 @@ def unknown_topologies(documents: Iterable[Document]) -> tuple[str, ...]:
     """Their names, sorted: a described cluster has them all."""
     listed = list(documents)
     defined = {each.name for each in listed if each.kind in _TOPOLOGIES}
-    named = {name for each in listed if each.kind not in _TOPOLOGIES for name in _names(each)}
+    named = {name for each in listed if each.kind not in _TOPOLOGIES for name in named_topologies(each)}
     return tuple(sorted(named - defined))
 
 
-def _names(document: Document) -> Iterator[str]:
+def named_topologies(document: Document) -> Iterator[str]:
+    """The topologies that a workload names."""
     if document.kind == PodCliqueSet.KIND:
         yield from validation.topologies_named(document.body)
         return

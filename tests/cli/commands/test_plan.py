@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from grove.cli.main import main
+from grove.cluster_state.kinds import TOPOLOGIES
+from grove.cluster_state.model import KindState
 from grove.cluster_state.snapshot_file import encode
 from grove.kube.client.resource import PODS
-from tests.cluster_state.states import shaped, unreadable
+from tests.cluster_state.states import SETS, shaped, unreadable
 from tests.dry_run.plans import applied, with_gpus
 from tests.plan.builders import a_set
 from tests.terminal import GROVE, on_terminal
@@ -267,6 +270,32 @@ def test_unknown_name_has_a_suggestion(capsys, tmp_path) -> None:
         "grove: no PodCliqueSet chta in namespace ns: did you mean chat?\n",
     )
     assert "grove get -A lists all there are" in run(capsys, "other", *at)[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (KindState(SETS, problem="no right to list podcliquesets"), "no right to list podcliquesets"),
+        (KindState(SETS, served=False), "the cluster does not serve them: install the CRDs of grove"),
+        (KindState(SETS, namespace="other"), "only those of namespace other are known"),
+    ],
+)
+def test_named_set_that_is_not_read_is_unknown(capsys, tmp_path, kind, why) -> None:
+    snapshot = tmp_path / "cluster.json"
+    state = shaped()
+    snapshot.write_bytes(encode(replace(state, kinds={**state.kinds, SETS: kind})))
+    line = f"grove: PodCliqueSet wl in namespace ns cannot be read: {why}\n"
+    assert run(capsys, "wl", "--snapshot", snapshot, "-n", "ns") == (3, "", line)
+
+
+def test_unread_topologies_cannot_be_known(capsys, tmp_path) -> None:
+    snapshot = tmp_path / "cluster.json"
+    snapshot.write_bytes(encode(unreadable(shaped(), TOPOLOGIES, "no right (403 Forbidden)")))
+    file = written(tmp_path, a_set("a:1", topologyConstraint=PACKED))
+    code, out, _ = run(capsys, "-f", file, "--snapshot", snapshot)
+    assert code == 3
+    assert out.startswith("PodCliqueSet ns/wl  cannot be known, create\n")
+    assert "admission  cannot be known by the rules of this grove: no right (403 Forbidden)\n" in out
 
 
 def test_set_of_wrong_types_is_rejected(capsys, tmp_path) -> None:

@@ -30,16 +30,20 @@ from grove.cluster_state.kinds import kinds_of
 from grove.cluster_state.model import ClusterState
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operator_setup
 from grove.cluster_state.reading import read_state
-from grove.cluster_state.redaction import without_values
 from grove.cluster_state.snapshot_file import read_file
 from grove.dry_run.admission import admit_by_server
 from grove.dry_run.documents import Document, InputError, read_documents
-from grove.dry_run.model import PlanReport
+from grove.dry_run.model import Exit, PlanReport
 from grove.dry_run.planning import Planner, ServerAdmission
 from grove.dry_run.topologies import unknown_topologies
 from grove.kube.auth import config
 from grove.kube.client.client import Client
+from grove.kube.errors import KubeError
 from grove.operator.caches.resources import resource_of
+
+
+class UnreadError(KubeError):
+    """What is to be planned could not be read."""
 
 
 class _Request(Struct, frozen=True):
@@ -97,7 +101,11 @@ def plan(
     """
     request = _Request(name, file, replicas, max_, snapshot, shape, gpus, namespace, kubeconfig, context)
     _check(request)
-    report = asyncio.run(_report(request, _setup(config_)))
+    try:
+        report = asyncio.run(_report(request, _setup(config_)))
+    except UnreadError as error:
+        sys.stderr.write(f"grove: {error}\n")
+        return Exit.UNKNOWN
     _show(report, output)
     return int(report.exit_code)
 
@@ -145,9 +153,7 @@ async def _report(request: _Request, setup: OperatorSetup) -> PlanReport:
             if request.file is not None
             else [_named(state, request, namespace)]
         )
-        if request.snapshot is not None:  # it has no values of environment variables either
-            documents = [Document(each.kind, without_values(each.body)) for each in documents]
-        planner = Planner(state, setup, now, ask_server)
+        planner = Planner(state, setup, now, ask_server, redacted=request.snapshot is not None)
         return await planner.plan(documents, largest=request.largest)
 
 
@@ -187,7 +193,14 @@ def _read(file: str) -> str:
 
 
 def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
-    """The set of the cluster that is named, with the requested replicas."""
+    """The set of the cluster that is named, with the requested replicas. Raises InputError or UnreadError."""
+    sets = state.kind(resource_of(PodCliqueSet.KIND))
+    if not sets.listed:
+        why = sets.problem or "the cluster does not serve them: install the CRDs of grove"
+        raise UnreadError(f"PodCliqueSet {request.name} in namespace {namespace} cannot be read: {why}")
+    if sets.namespace not in ("", namespace):
+        why = f"only those of namespace {sets.namespace} are known"
+        raise UnreadError(f"PodCliqueSet {request.name} in namespace {namespace} cannot be read: {why}")
     found = [
         (each["metadata"].get("namespace", ""), each["metadata"]["name"], each)
         for each in state.objects(resource_of(PodCliqueSet.KIND), dict)

@@ -56,6 +56,8 @@ def _admission(plan: WorkloadPlan) -> Iterator[Row]:
     found = plan.admission
     if found.allowed:
         yield Row("admission", (f"allowed by {found.by}",), GOOD)
+    elif not found.known:
+        yield Row("admission", (f"cannot be known by {found.by}: {found.message}",), WAITING)
     else:
         yield Row("admission", (f"rejected by {found.by}: {found.message}",), BAD)
     yield from (Row("warning", (each,), WAITING) for each in found.warnings)
