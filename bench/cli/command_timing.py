@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 GROVE = str(Path(sys.executable).with_name("grove"))
 RUNS = 5
+_ANSWERS = (0, 2, 3)
+"""The exit codes of commands that answer: also that something does not fit, or cannot be known."""
 
 
 class Timing(NamedTuple):
@@ -42,6 +44,7 @@ def _once(arguments: tuple[str, ...], variables: dict[str, str]) -> Timing:
         process.stdout.read()
         problem = process.stderr.read().decode()
     total = time.perf_counter() - began
-    assert output, f"grove {' '.join(arguments)}: {problem}"
+    if process.returncode not in _ANSWERS or not output:
+        raise RuntimeError(f"grove {' '.join(arguments)} ended with {process.returncode}: {problem}")
     after = getrusage(RUSAGE_CHILDREN)
     return Timing(first, total, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
