@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from grove.operator.metrics.unmet_demand import UnmetDemand, unmet_requests, waiting_gangs
 from grove.plan.placement.assignment import PodSlot
 from grove.plan.placement.demand import WantedPod
 from tests.plan.placement.gangs import GPU, RACK, demand
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits() -> None:
+    """Gangs that wait in plans of other tests are counted in the same process."""
+    waiting_gangs.clear()
+    unmet_requests.clear()
 
 
 def published(level: str) -> tuple[float, float]:
