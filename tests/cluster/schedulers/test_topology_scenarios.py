@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
+from grove.api.event_reasons import EventReason
 from grove.operator.caches.resources import external_resource
 from grove.schedulers.kai import POD_GROUP
 from grove.schedulers.registry import backends
@@ -62,7 +63,7 @@ async def test_gang_without_queue_gets_one_event(world: World) -> None:
             lambda: world.find(CLIQUES, "nowhere-0-a") and "queue" in errors(), "the error on the clique"
         )
         await operator.recorder.until_quiet()
-        (warning,) = operator.recorder.warnings()
+        (warning,) = operator.recorder.warnings(EventReason.KAI_MAPPING_FAILED)
         assert "needs a queue" in warning
         await world.patch(SETS, "nowhere", {"metadata": {"labels": {"kai.scheduler/queue": "test"}}})
         await world.until(lambda: world.names(POD_GROUPS) == ["nowhere-0"], "the PodGroup")

@@ -109,14 +109,15 @@ class Recorder:
             if request.verb == "create" and status >= 300 and request.resource != EVENTS.label
         ]
 
-    def warnings(self) -> list[str]:
-        """The notes of warning events."""
+    def warnings(self, reason: str = "") -> list[str]:
+        """The notes of warning events, of all reasons or of one."""
         events = [
             _body(request)
             for request, _ in self.calls
             if request.is_write and request.resource == EVENTS.label
         ]
-        return [str(event["note"]) for event in events if event.get("type") == "Warning"]
+        found = (event for event in events if event.get("type") == "Warning")
+        return [str(event["note"]) for event in found if not reason or event["reason"] == reason]
 
     def creates_and_deletes(self) -> Counter[str]:
         """How often each object was created and deleted; pods by their clique.

@@ -1,5 +1,6 @@
-"""The state of a namespace without what differs from run to run (names of pods, times, nodes): two runs with
-the same result give equal snapshots."""
+"""The state of a namespace without what differs from run to run (names of pods, times, nodes, and reasons for
+which pods wait, which name pods and are written after a while): two runs with the same result give equal
+snapshots."""
 
 from __future__ import annotations
 
@@ -69,6 +70,8 @@ def _normalized(one: AnyObject, *, is_pod: bool) -> StateSnapshot:
     status = dict(one.status)
     if is_pod:
         status = {"phase": one.status.get("phase"), "ready": one.condition("Ready")}
+    if "conditions" in status:
+        status["conditions"] = [each for each in status["conditions"] if each["type"] != "Waiting"]
     if "observedGeneration" in status:  # how often a spec was repaired may differ
         status["observedGeneration"] = "current" if one.settled else "old"
     spec = {key: value for key, value in one.spec.items() if key not in (*_SERVER_FIELDS, "podgroups")}
