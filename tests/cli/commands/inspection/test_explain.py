@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.cli.main import main
 from grove.cluster_state.model import KindState
 from grove.kube.client.resource import LEASES, NODES
 from grove.operator.caches.resources import resource_of
@@ -47,16 +47,9 @@ def a_lease(renewed: str = "2100-01-01T00:00:00.000000Z") -> Body:
 
 
 @pytest.fixture
-def run(capsys):
+def run(run_command):
     """Runs `grove explain`; returns exit code, output and errors."""
-
-    def run(*arguments: str) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main(["explain", *arguments])
-        printed = capsys.readouterr()
-        return end.value.code or 0, printed.out, printed.err
-
-    return run
+    return partial(run_command, "explain")
 
 
 def explained(run: Any, folder: Any, *arguments: str, **objects: Any) -> Any:

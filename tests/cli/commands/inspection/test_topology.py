@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from grove.cli.main import main
 from grove.kube.client.resource import NODES
 from tests.cli.commands.inspection.snapshots import (
     a_cluster,
@@ -19,16 +19,9 @@ from tests.cli.commands.inspection.snapshots import (
 
 
 @pytest.fixture
-def run(capsys):
+def run(run_command):
     """Runs `grove topology`; returns exit code, output and errors."""
-
-    def run(*arguments: str) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main(["topology", *arguments])
-        printed = capsys.readouterr()
-        return end.value.code or 0, printed.out, printed.err
-
-    return run
+    return partial(run_command, "topology")
 
 
 HOSTS = [f"z0-b0-r{rack}-h{host}" for rack in (0, 1) for host in (0, 1)]
