@@ -14,6 +14,7 @@ from grove.kube.auth.credentials import StaticCredentials
 from grove.kube.certs.certificates import issue_authority, issue_serving
 from grove.kube.certs.serving_context import ServingContext
 from grove.kube.client.client import Client
+from grove.kube.server.refusals import Refusals
 from grove.operator import python_gc
 from grove.operator.caches.registry import Caches
 from grove.rules.model import Facts
@@ -26,7 +27,9 @@ from grove.webhooks.reviewer import Reviewer
 def ours() -> web.AppRunner:
     """The operator's webhook server with empty caches and no API server."""
     client = Client(Config("https://127.0.0.1:1", StaticCredentials()))
-    return server.runner(server.application(Reviewer(ClusterFacts(Caches(), client, Facts()))))
+    refusals = Refusals("webhooks")
+    reviewer = Reviewer(ClusterFacts(Caches(), client, Facts()))
+    return server.runner(server.application(refusals, reviewer), refusals)
 
 
 def bare() -> web.AppRunner:

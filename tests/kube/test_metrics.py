@@ -5,11 +5,12 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from grove.kube.metrics import RequestMetrics
+from grove.kube.request_counts import RequestCounts
 
 
 def test_request_metrics_have_verb_resource_and_code() -> None:
-    requests, registry = RequestMetrics(), CollectorRegistry()
-    registry.register(requests)
+    requests, registry = RequestCounts(), CollectorRegistry()
+    registry.register(RequestMetrics(requests))
     requests.count("create", "pods", "201", 0.003)
     requests.count("create", "pods", "201", 0.3)
     requests.count("create", "pods", "lost", 40.0)

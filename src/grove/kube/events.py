@@ -14,8 +14,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import structlog
-
 from grove import timing
 from grove.api.intents import EventRecord
 from grove.kube import metrics
@@ -23,8 +21,9 @@ from grove.kube.client.client import Client, Object
 from grove.kube.client.resource import EVENTS
 from grove.kube.errors import ConnectError, KubeError, NotFound, TooManyRequests, is_namespace_terminating
 from grove.kube.workqueue.queue import WorkQueue
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube.events")
+log = get_logger("grove.kube.events")
 
 _MAX_NOTE_BYTES = 1024  # of the longest note that the API accepts
 _MAX_NAME_LENGTH = 253

@@ -156,9 +156,32 @@ async def test_problem_says_why_a_watch_is_interrupted(monkeypatch: pytest.Monke
     async with reflecting(forbidden, SILENT) as harness:
         await harness.until_requested(2)
         assert "403 Forbidden" in harness.reflector.problem
+        assert harness.reflector.forbidden
     recovered = stream(event("ADDED", "a", 5), bookmark(9, initial_end=True), stay=True)
     async with reflecting(forbidden, recovered) as harness:
         await harness.until_cached(a=5)
+        assert harness.reflector.problem == ""
+        assert not harness.reflector.forbidden
+
+
+async def test_bug_is_the_problem_until_everything_is_listed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "AFTER_FAILURE", FAST_BACKOFF)
+    listed = stream(event("ADDED", "a", 5), bookmark(9, initial_end=True), event("ADDED", "b", 10), stay=True)
+    relisted = stream(event("ADDED", "c", 11), bookmark(12, initial_end=True), stay=True)
+    async with reflecting(listed, relisted) as harness:
+        problems: list[str] = []
+
+        def fail(_kind: str, _new: Object) -> None:
+            raise ZeroDivisionError("bug")
+
+        def compact(new: Object) -> Object:
+            problems.append(harness.reflector.problem)
+            return new
+
+        monkeypatch.setattr(harness.cache, "apply_event", fail)
+        monkeypatch.setattr(harness.cache, "compact", compact)
+        await harness.until_cached(c=11)
+        assert list(dict.fromkeys(problems)) == ["", "bug"], "the list has begun, and is not complete yet"
         assert harness.reflector.problem == ""
 
 

@@ -142,6 +142,16 @@ async def test_body_of_any_length_is_accepted(monkeypatch: pytest.MonkeyPatch) -
         assert await stream.read() == b"x" * 100
 
 
+async def test_body_of_tiny_chunks_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log is sent line by line; what is around its chunks may be more than its lines."""
+    monkeypatch.setattr(timing, "MAX_REPLY_OVERHEAD", 200)
+    async with connected() as (stream, _):
+        stream.data_received(HEAD)
+        for _ in range(1000):
+            stream.data_received(chunk(b"x"))
+        assert await stream.read() == b"x" * 1000
+
+
 async def test_silence_is_a_timeout() -> None:
     async with connected(silence=0.01) as (stream, _):
         with pytest.raises(TimeoutError):

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
@@ -188,6 +187,10 @@ def _environment_proxy(server: str) -> str | None:
     """HTTPS_PROXY and NO_PROXY, read once; loopback never goes through a proxy, as in Go."""
     parts = urlsplit(server)
     host = parts.hostname or ""
-    if host == "localhost" or host.startswith("127.") or host == "::1" or proxy_bypass(host):
+    if host == "localhost" or host.startswith("127.") or host == "::1":
         return None
-    return getproxies().get(parts.scheme)
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies, proxy_bypass  # imports HTTP and e-mail, which take 10 ms
+
+    return None if proxy_bypass(host) else getproxies().get(parts.scheme)

@@ -19,18 +19,21 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-import structlog
-
 from grove.api.meta import ObjectMeta
 from grove.kube import metrics
 from grove.kube.cache.index import Indexes, IndexFunction, Key
 from grove.kube.cache.interning import intern_fields
+from grove.kube.cache.scopes import NamespaceStore, Scope
+from grove.kube.cache.store import Store
 from grove.kube.client import label_selector
 from grove.kube.client.resource import Resource
 from grove.kube.client.undecodable import Undecodable, log_skipped
 from grove.kube.errors import DecodeError
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube")
+log = get_logger("grove.kube")
+ALL = ""
+"""All namespaces, and objects without one."""
 
 
 class HasMetadata(Protocol):
@@ -68,14 +71,13 @@ class Cache(Generic[T]):
         self.list_error = ""  # why the server refuses to list the resource; empty once it is synced or absent
         self._matches_selector = label_selector.parse(labels)
         self._objects: dict[Key, T] = {}
-        self._tombstones: dict[str, int] = {}
         self._indexes = Indexes(indexes or {}, resource.label)
         self._handlers: list[Handler[T]] = []
         self._sync_handlers: list[Callable[[], None]] = []
         self.undecodable: dict[Key, Undecodable] = {}
         """Objects that exist and were skipped. One entry without a name stands for all without a name."""
         self._undecodable_handlers: list[Callable[[Undecodable], None]] = []
-        self._watch_version = 0
+        self._scopes = {ALL: Scope()}
         self.applying_reply = False
         """Whether the handlers are called for the reply of an own request, and not for a watch event."""
         weak, gauge = weakref.ref(self), metrics.cache_objects.labels(resource.label)  # may outlive the cache
@@ -95,6 +97,19 @@ class Cache(Generic[T]):
         """The objects for which the named index function yields the value."""
         return [self._objects[key] for key in self._indexes.get(index, value)]
 
+    def watch_only(self, namespaces: Iterable[str]) -> None:
+        """Watch these namespaces, each by itself: RBAC permits no others. None: all of them, as for what has
+        no namespace. Called before the first watch."""
+        if self.resource.namespaced:
+            self._scopes = {namespace: Scope() for namespace in namespaces} or self._scopes
+
+    @property
+    def stores(self) -> tuple[Store[T, T], ...]:
+        """What reflectors fill: the cache, or each of its namespaces."""
+        if ALL in self._scopes:
+            return (self,)
+        return tuple(NamespaceStore(self, namespace, scope) for namespace, scope in self._scopes.items())
+
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
         """Call `handler(old, new)` on each change; None: added or removed. Returns how to unsubscribe."""
         self._handlers.append(handler)
@@ -113,13 +128,17 @@ class Cache(Generic[T]):
 
     def apply_reply(self, new: T) -> bool:
         """Store the reply of a write or of a GET. Returns whether that changed the cache."""
-        old, version = self._objects.get(_key(new)), version_of(new)
-        if new.metadata.uid in self._tombstones or not self._is_in_scope(new):
+        old, version, scope = (
+            self._objects.get(_key(new)),
+            version_of(new),
+            self._scope(new.metadata.namespace),
+        )
+        if scope is None or new.metadata.uid in scope.tombstones:
             return False
         if _is_deleted(new.metadata):  # its version may be that of the object before the write
             self.mark_deleted(new.metadata.namespace, new.metadata.name, new.metadata.uid)
             return old is not None
-        if version <= (version_of(old) if old is not None else self._watch_version):
+        if version <= (version_of(old) if old is not None else scope.watch_version):
             return False
         self.applying_reply = True
         try:
@@ -137,8 +156,8 @@ class Cache(Generic[T]):
             self.apply_reply(reply)
             return
         old = self._objects.get((namespace, name))
-        if old is not None and old.metadata.uid == uid:
-            self._tombstones[uid] = version_of(old)
+        if old is not None and old.metadata.uid == uid and (scope := self._scope(namespace)) is not None:
+            scope.tombstones[uid] = version_of(old)
             self._remove((namespace, name))
 
     def mark_deleted(self, namespace: str, name: str, uid: str) -> None:
@@ -150,38 +169,44 @@ class Cache(Generic[T]):
     def apply_event(self, kind: str, new: T) -> None:
         """Apply one watch event."""
         key, uid, version = _key(new), new.metadata.uid, version_of(new)
-        old = self._objects.get(key)
+        old, scope = self._objects.get(key), self._scopes.get(ALL) or self._scopes[new.metadata.namespace]
         if self.undecodable:
             self._clear_undecodable(key)
         if kind == "DELETED":
-            self._tombstones.pop(uid, None)
+            scope.tombstones.pop(uid, None)
             if old is not None and (version_of(old) <= version or old.metadata.uid == uid == ""):
                 self._remove(key)
-        elif uid not in self._tombstones and (old is None or version_of(old) < version):
+        elif uid not in scope.tombstones and (old is None or version_of(old) < version):
             self._store(old, new)
-        self._watch_version = max(self._watch_version, version)
+        scope.advance(version)
 
-    def apply_undecodable(self, kind: str, found: Undecodable) -> None:
-        """Apply one watch event about an object that cannot be decoded."""
+    def apply_undecodable(self, kind: str, found: Undecodable, namespace: str = ALL) -> None:
+        """Apply one watch event about an object that cannot be decoded, perhaps not even its namespace."""
         old, version = self._objects.get(found.key), _parse_version(found.metadata.resource_version)
+        scope = self._scopes[namespace]
         newer = old is not None and version_of(old) > version  # a reply of our own, which the watch sends yet
         if old is not None and not newer and (kind == "DELETED" or old.metadata.uid != found.metadata.uid):
             self._remove(found.key)
         if kind == "DELETED":
-            self._tombstones.pop(found.metadata.uid, None)
+            scope.tombstones.pop(found.metadata.uid, None)
             self._clear_undecodable(found.key)
         elif not newer:
             self._add_undecodable(found)
-        self._watch_version = max(self._watch_version, version)
+        scope.advance(version)
 
-    def apply_bookmark(self, version: str) -> None:
+    def apply_bookmark(self, version: str, namespace: str = ALL) -> None:
         """A bookmark: the watch has sent everything up to this version."""
-        self._watch_version = max(self._watch_version, _parse_version(version))
+        self._scopes[namespace].advance(_parse_version(version))
 
     def replace(
-        self, listed: Iterable[T], list_version: str, undecodable: Iterable[Undecodable] = ()
+        self,
+        listed: Iterable[T],
+        list_version: str,
+        undecodable: Iterable[Undecodable] = (),
+        namespace: str = ALL,
     ) -> None:
-        """Apply a whole list, read at the given version."""
+        """Apply a whole list, of everything or of one namespace, read at the given version."""
+        scope = self._scopes[namespace]
         version, skipped = _parse_version(list_version), {found.key: found for found in undecodable}
         known = ((key, each, self._objects.get(key)) for key, each in skipped.items())
         kept = {key for key, each, old in known if old and old.metadata.uid == each.metadata.uid}
@@ -191,37 +216,34 @@ class Cache(Generic[T]):
             kept.add(key)
             uids.add(new.metadata.uid)
             old = self._objects.get(key)
-            if new.metadata.uid not in self._tombstones and (
+            if new.metadata.uid not in scope.tombstones and (
                 old is None or version_of(old) < version_of(new)
             ):
                 self._store(old, new)
-        gone = [key for key, old in self._objects.items() if key not in kept and version_of(old) <= version]
+        listed_keys = _within(self._objects, namespace)
+        gone = [key for key in listed_keys if key not in kept and version_of(self._objects[key]) <= version]
         for key in gone:
             self._remove(key)
-        self._tombstones = {
-            uid: seen for uid, seen in self._tombstones.items() if uid in uids or seen > version
+        scope.tombstones = {
+            uid: seen for uid, seen in scope.tombstones.items() if uid in uids or seen > version
         }
-        for key in self.undecodable.keys() - skipped.keys():
-            self._clear_undecodable(key)
+        for key in _within(self.undecodable, namespace):
+            if key not in skipped:
+                self._clear_undecodable(key)
         for key, each in skipped.items():
             if (old := self._objects.get(key)) is None or version_of(old) <= version:
                 self._add_undecodable(each)
-        self._watch_version = version
-        changed = not self.synced.is_set()
-        self.synced.set()
-        self._set_synced_or_absent(changed)
+        scope.set_synced(version)
+        self._combine_scopes()
 
-    def clear(self) -> None:
+    def clear(self, namespace: str = ALL) -> None:
         """The cluster does not serve this resource (any more): no such objects can exist."""
-        for key in list(self._objects):
+        for key in _within(self._objects, namespace):
             self._remove(key)
-        for key in list(self.undecodable):
+        for key in _within(self.undecodable, namespace):
             self._clear_undecodable(key)
-        self._tombstones.clear()
-        self._watch_version = 0
-        changed = self.synced.is_set() or not self.synced_or_absent.is_set()
-        self.synced.clear()
-        self._set_synced_or_absent(changed)
+        self._scopes[namespace].set_absent()
+        self._combine_scopes()
 
     def mark_unlistable(self, reason: str) -> None:
         """The server serves this resource and refuses to list it. A synced cache is kept as it is."""
@@ -231,6 +253,16 @@ class Cache(Generic[T]):
         self.synced_or_absent.clear()
         for handler in self._sync_handlers:
             self._call(self.resource.label, handler)
+
+    def _combine_scopes(self) -> None:
+        """The cache is synced when each of its namespaces is."""
+        scopes, synced = self._scopes.values(), self.synced.is_set()
+        if all(scope.synced.is_set() for scope in scopes):
+            self.synced.set()
+        else:
+            self.synced.clear()
+        if all(scope.synced_or_absent.is_set() for scope in scopes):
+            self._set_synced_or_absent(synced != self.synced.is_set() or not self.synced_or_absent.is_set())
 
     def _set_synced_or_absent(self, changed: bool) -> None:
         self.list_error = ""
@@ -254,8 +286,11 @@ class Cache(Generic[T]):
             for handler in self._undecodable_handlers:
                 self._call("/".join(key), handler, found)
 
-    def _is_in_scope(self, new: T) -> bool:
-        return self.namespace is None or new.metadata.namespace == self.namespace
+    def _scope(self, namespace: str) -> Scope | None:
+        """The scope of the objects of a namespace; None if it is not watched."""
+        if self.namespace is not None and namespace != self.namespace:
+            return None
+        return self._scopes.get(ALL) or self._scopes.get(namespace)
 
     def compact(self, new: T) -> T:
         """What is kept of an object: its projection, with values that many objects share stored once."""
@@ -295,6 +330,11 @@ class Cache(Generic[T]):
         """Log and count the failure of one handler: the other handlers still run, and the watch goes on."""
         metrics.handler_failures_total.labels(self.resource.label).inc()
         log.error("handler failed", key=key, action="notify", reason=str(bug), exc_info=bug)
+
+
+def _within(keys: Iterable[Key], namespace: str) -> list[Key]:
+    """Those of the keys that are in a namespace."""
+    return [key for key in keys if namespace in (ALL, key[0])]
 
 
 def _key(found: HasMetadata) -> Key:

@@ -41,11 +41,15 @@ class CustomResourceDefinition(Struct, frozen=True, gc=False):
     spec: _Spec = _Spec()
     status: _Status = _Status()
 
+    def declares(self, version: str) -> bool:
+        """Whether that version is served, or will be."""
+        return any(v.name == version and v.served for v in self.spec.versions)
+
     def serves(self, version: str) -> bool:
         """Whether requests for that version can succeed."""
         conditions = self.status.conditions or ()
         established = any(c.type == "Established" and c.status == "True" for c in conditions)
-        return established and any(v.name == version and v.served for v in self.spec.versions)
+        return established and self.declares(version)
 
 
 class CrdWatch:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
-import structlog
-
 from grove.kube import metrics
+from grove.logger import get_logger
 
 Key = tuple[str, str]
 T = TypeVar("T")
 IndexFunction = Callable[[T], Iterable[Hashable]]
-log = structlog.get_logger("grove.kube")
+log = get_logger("grove.kube")
 
 
 class KeyIndex:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Generic, Protocol
 
-import structlog
-
 from grove import timing
 from grove.kube import metrics
 from grove.kube.cache.store import Decoded, Kept, Store
@@ -38,8 +36,9 @@ from grove.kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube")
+log = get_logger("grove.kube")
 
 SLOW_BACKOFF = Backoff(*timing.INTERVENTION_BACKOFF)
 AFTER_FAILURE = Backoff(*timing.BUG_BACKOFF)
@@ -81,6 +80,9 @@ class Reflector(Generic[Decoded, Kept]):
         self._version = ""
         self._failures = 0  # attempts since the server last sent something
         self._repeated = 0
+        self._problem = ""
+        self._forbidden = False  # whether the problem is a missing permission
+        self._failed = False  # whether nothing was applied since a failure that is likely to happen again
         self._last_reason = ""  # of the last failure since then: the same reason is logged once
 
     @property
@@ -91,7 +93,12 @@ class Reflector(Generic[Decoded, Kept]):
     @property
     def problem(self) -> str:
         """Why the watch is interrupted at present, such as a missing RBAC permission; empty if it is not."""
-        return self._last_reason
+        return self._problem
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether the watch is interrupted by a missing RBAC permission."""
+        return self._forbidden and bool(self._problem)
 
     async def run(self) -> None:
         """List and watch, until cancelled."""
@@ -150,9 +157,13 @@ class Reflector(Generic[Decoded, Kept]):
             asyncio.timeout(None) as idle_timeout,
         ):
             self._reset_idle_timeout(idle_timeout)
+            if self._version and not self._failed:
+                self._problem = ""
             async for lines in watch.line_batches(stream.chunks()):
                 self._failures, self._last_reason = 0, ""
                 self._apply_lines(lines, initial)
+                if self._version:
+                    self._problem, self._failed = "", False
                 self._reset_idle_timeout(idle_timeout)
 
     def _reset_idle_timeout(self, idle_timeout: asyncio.Timeout) -> None:
@@ -220,6 +231,7 @@ class Reflector(Generic[Decoded, Kept]):
         pause = AFTER_FAILURE.pause(self._repeated, self._rng)
         self._repeated += 1
         reason, trace = str(problem), problem if bug else None
+        self._problem, self._forbidden, self._failed = reason or type(problem).__name__, False, True
         log.error("watch failed", key=label, action="rewatch", reason=reason, pause=pause, exc_info=trace)
         await asyncio.sleep(pause)
         return type(problem).__name__
@@ -233,7 +245,8 @@ class Reflector(Generic[Decoded, Kept]):
         backoff = SLOW_BACKOFF if isinstance(error, Forbidden) else self._backoff
         retry_after = error.retry_after if isinstance(error, ApiError) else None
         pause = max(retry_after or 0.0, backoff.pause(max(self._failures - 1, 0), self._rng))
-        why = str(error or reason)
+        why = self._problem = str(error or reason)
+        self._forbidden = isinstance(error, Forbidden)
         if why != self._last_reason:
             log_at = log.warning if isinstance(error, _NEEDS_INTERVENTION) else log.info
             log_at(
@@ -248,7 +261,7 @@ class Reflector(Generic[Decoded, Kept]):
         if self._cache.synced.is_set() or not self._cache.synced_or_absent.is_set():
             log_at = log.info if self._optional else log.warning
             log_at("not served", key=self._cache.resource.label, action="wait", reason=str(error))
-        self._version = ""
+        self._version = self._problem = ""
         self._cache.clear()
         pause = SLOW_BACKOFF.pause(self._failures - 1, self._rng)
         if self._crd_watch is None:

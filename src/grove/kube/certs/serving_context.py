@@ -12,14 +12,14 @@ import os
 import ssl
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
-import structlog
-
-from grove.kube.certs.certificates import KeyPair
+from grove.kube.certs.certificates import KeyPair, issue_authority, issue_serving, needs_rotation
 from grove.kube.errors import ConfigError
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube.certs.serving_context")
+log = get_logger("grove.kube.certs.serving_context")
 
 
 class ServingContext:
@@ -96,6 +96,21 @@ class FileServingContext(ServingContext):
         certificate, key = (file.read_bytes() for file in self._files)
         self.use(KeyPair(certificate, key))
         self._loaded = found
+
+
+class SelfSignedContext(ServingContext):
+    """Serves a certificate of an authority that exists only in memory, and issues another one when due."""
+
+    def __init__(self, *hosts: str) -> None:
+        super().__init__()
+        self._hosts = hosts
+        self.before_handshake()
+
+    def before_handshake(self) -> None:
+        """Issue a certificate if there is none, or if it is due."""
+        now = datetime.now(UTC)
+        if self.current_pair is None or needs_rotation(self.current_pair.certificate, now):
+            self.use(issue_serving(issue_authority(now), self._hosts, now))
 
 
 @contextlib.contextmanager

@@ -142,12 +142,13 @@ class Client(RestClient):
         subresource: str = "",
         field_manager: str = "",
         force: bool = False,
+        dry_run: bool = False,
         limits: RequestLimits = DEFAULT_LIMITS,
     ) -> T:
         """Patch an object. With `kind=APPLY` a field manager is required, and `force` takes fields over."""
         if kind == APPLY and not field_manager:
             raise ValueError("server-side apply needs a field_manager: name one")
-        path = resource.path(namespace, name, subresource) + _write_query(field_manager, force=force)
+        path = resource.path(namespace, name, subresource) + _write_query(field_manager, dry_run, force)
         request = _request("PATCH", "patch", resource, path, namespace, name, _encode(body), kind, limits)
         return decoding.decode((await self.send(request)).body, as_type, request)
 

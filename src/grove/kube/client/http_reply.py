@@ -62,16 +62,19 @@ class ReplyParser:
                 self._problem = self._problem or str(problem)
         if self._in_body > timing.MAX_REPLY_BODY and not self._endless:
             self._problem = f"its body has more than {timing.MAX_REPLY_BODY} bytes"
-        if (
-            self._received - self._in_body
-            > timing.MAX_REPLY_OVERHEAD + self._in_body // timing.REPLY_BODY_PER_OVERHEAD
-        ):
+        if self._received - self._in_body > timing.MAX_REPLY_OVERHEAD + self._overhead_of_body():
             self._problem = self._problem or "its head, or what is around its chunks, is too long"
         if self._problem or self._reply is not None:
             self._parser = None  # breaks the reference cycle
         if self._problem:
             raise BadReply(self._problem)
         return self._reply
+
+    def _overhead_of_body(self) -> int:
+        """How many bytes around its chunks a body of this size may have."""
+        if self._endless:
+            return self._in_body * timing.STREAM_OVERHEAD_PER_BODY
+        return self._in_body // timing.REPLY_BODY_PER_OVERHEAD
 
     @property
     def head(self) -> tuple[int, Mapping[str, str]] | None:

@@ -11,12 +11,12 @@ from time import perf_counter
 from typing import Self
 
 from grove import timing
-from grove.kube import metrics
 from grove.kube.auth.config import Config
-from grove.kube.client.resource import Resource, query
+from grove.kube.client.resource import PODS, Resource, query
 from grove.kube.client.retry import RetryPolicy
 from grove.kube.client.transport import HttpTransport, Request, Response, Stream, Transport
 from grove.kube.errors import ApiError, KubeError, api_error, read_status
+from grove.kube.request_counts import requests
 
 _SECONDS = re.compile("[0-9]{1,6}")  # in Retry-After; dates and other values are ignored
 
@@ -64,17 +64,19 @@ class RestClient:
             try:
                 response = await self.transport.send(request)
                 code = response.status
-                metrics.requests.count(request.verb, request.resource, str(code), perf_counter() - started)
+                requests.count(request.verb, request.resource, str(code), perf_counter() - started)
                 if code < 300:
                     return response
                 error: KubeError = _to_api_error(request, code, response.headers, response.body)
             except KubeError as lost:
-                metrics.requests.count(request.verb, request.resource, "lost", perf_counter() - started)
+                requests.count(request.verb, request.resource, "lost", perf_counter() - started)
                 error = lost
             pause = self._retry.wait(request, error, attempt, self._rng)
             if pause is None:
                 raise error
-            metrics.retries_total.labels(request.verb, request.resource, type(error).__name__).inc()
+            from grove.kube.metrics import retries_total  # commands that retry nothing need not import it
+
+            retries_total.labels(request.verb, request.resource, type(error).__name__).inc()
             attempt += 1
             await asyncio.sleep(pause)
 
@@ -90,8 +92,24 @@ class RestClient:
         """A watch as it arrives. A rejection is raised; an end or a break of the body is for the caller."""
         path = resource.path(namespace) + query({"watch": True, **parameters})
         request = Request("GET", path, "watch", resource.label, namespace or "", timeout=idle_timeout)
+        async with self._open(request) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def log(
+        self, pod: str, parameters: Mapping[str, object], *, namespace: str, idle_timeout: float
+    ) -> AsyncIterator[Stream]:
+        """The log of a container as it arrives; `parameters` as in PodLogOptions. A rejection is raised; an
+        end or a break of the body is for the caller."""
+        path = PODS.path(namespace, pod, "log") + query(parameters)
+        request = Request("GET", path, "get", f"{PODS.label}/log", namespace, pod, timeout=idle_timeout)
+        async with self._open(request) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def _open(self, request: Request) -> AsyncIterator[Stream]:
         async with self.transport.stream(request) as stream:
-            metrics.requests.count("watch", resource.label, str(stream.status))
+            requests.count(request.verb, request.resource, str(stream.status))
             if stream.status >= 300:
                 raise _to_api_error(request, stream.status, stream.headers, await _read_status_body(stream))
             yield stream

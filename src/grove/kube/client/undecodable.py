@@ -11,16 +11,15 @@ import re
 from itertools import islice
 
 import msgspec
-import structlog
 from msgspec import Struct
 
 from grove import timing
 from grove.api.json_depth import TOO_DEEP, too_deep
 from grove.api.meta import ObjectMeta
-from grove.kube import metrics
 from grove.kube.client.resource import Resource
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube")
+log = get_logger("grove.kube")
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 _KEPT_LEVELS = 4  # of the metadata: ownerReferences need two
@@ -59,7 +58,9 @@ def log_skipped(found: Undecodable, resource: Resource) -> None:
 
 def count_skipped(resource: Resource) -> None:
     """Count an object that is skipped."""
-    metrics.undecodable_total.labels(resource.label).inc()
+    from grove.kube.metrics import undecodable_total  # most commands meet no such object
+
+    undecodable_total.labels(resource.label).inc()
 
 
 def _metadata_text(text: bytes, level: int) -> bytes:

@@ -13,8 +13,6 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-import structlog
-
 from grove import timing
 from grove.api.intents import Intent
 from grove.kube import metrics
@@ -39,8 +37,9 @@ from grove.kube.executor.write_latency import WriteClass
 from grove.kube.executor.write_limiter import WriteLimiter, WritePriority
 from grove.kube.executor.writer import ResourceMapper, Writer, WriteReply
 from grove.kube.leader.leadership import LeadershipLost
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube.executor.executor")
+log = get_logger("grove.kube.executor.executor")
 
 
 class Progress(Protocol):

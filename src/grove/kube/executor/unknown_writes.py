@@ -12,8 +12,6 @@ import asyncio
 import random
 from typing import Any
 
-import structlog
-
 from grove import timing
 from grove.api.intents import Create, Delete, Intent, Patch
 from grove.kube.client.client import Client, Object, RequestLimits
@@ -33,8 +31,9 @@ from grove.kube.executor.deferred_values import DeferredValues
 from grove.kube.executor.name_conflict import NameHolder, name_conflict_error, name_holder
 from grove.kube.executor.outcome import IntentState, Result
 from grove.kube.executor.writer import ResourceMapper
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube.executor.executor")
+log = get_logger("grove.kube.executor.executor")
 
 _READ_LIMITS = RequestLimits(timeout=timing.UNKNOWN_WRITE_READ_TIMEOUT)
 

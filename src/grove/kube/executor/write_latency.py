@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import structlog
 from msgspec import Struct
 
 from grove import timing
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube.executor.executor")
+log = get_logger("grove.kube.executor.executor")
 
 CAUSE = "an admission webhook may be slow"
 _GERUNDS = {"create": "creating", "patch": "patching", "delete": "deleting", "deletecollection": "deleting"}

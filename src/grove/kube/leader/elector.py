@@ -14,15 +14,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 
-import structlog
-
 from grove.kube.client.client import Client
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from grove.kube.leader.leadership import Clock, Leadership, boottime
 from grove.kube.leader.lease import Lease, LeaseClient, LeaseTiming, ObservedLease, held_spec, released_spec
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube.leader.elector")
+log = get_logger("grove.kube.leader.elector")
 
 
 class Elector:

@@ -71,7 +71,10 @@ def is_held(lease: Lease, now: datetime) -> bool:
     if not spec.holder_identity or not spec.renew_time:
         return False
     duration = timedelta(seconds=spec.lease_duration_seconds or timing.LEASE_DURATION)
-    return datetime.fromisoformat(spec.renew_time) + duration > now
+    try:
+        return datetime.fromisoformat(spec.renew_time) + duration > now
+    except OverflowError:  # beyond the year 9999, in a Lease that anyone may have written
+        return True
 
 
 class ObservedLease(Struct, frozen=True):

@@ -22,14 +22,14 @@ from contextlib import asynccontextmanager
 from typing import Literal, get_args
 
 import msgspec
-import structlog
 from msgspec import Struct
 
 from grove.kube.client import decoding, watch
 from grove.kube.client.transport import Request, Response, Stream, Transport
 from grove.kube.errors import LostReply
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.kube")
+log = get_logger("grove.kube")
 
 WriteFault = Literal["conflict", "throttle", "error", "lose"]
 EventFault = Literal["delay", "drop", "cut", "duplicate", "reorder"]

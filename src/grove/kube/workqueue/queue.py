@@ -23,20 +23,19 @@ from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-import structlog
-
 from grove import timing
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import KubeError
 from grove.kube.metrics import QueueMetrics
 from grove.kube.workqueue.delay_queue import DelayQueue
 from grove.kube.workqueue.fair_queue import FairQueue, QueueLane
+from grove.logger import get_logger
 
 K = TypeVar("K", bound=Hashable)
 
 NOW = float("-inf")
 
-log = structlog.get_logger("grove.kube.workqueue.queue")
+log = get_logger("grove.kube.workqueue.queue")
 
 
 class ExpectedFailure(Exception):

@@ -1,0 +1,1 @@
+"""HTTP servers whose connections, times and sizes are bounded."""
