@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from grove.plan.placement.assignment import GangName, PodSlot
+from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ObservedNode
 from grove.plan.placement.demand import Demand, WantedClique, WantedPod, gang_unit
-from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang
+from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
 from grove.topology.placement.model import PODS, Amounts, Node, PodShape
 
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
@@ -81,3 +81,15 @@ def changes(
     **other: object,
 ) -> ClusterChanges:
     return ClusterChanges(nodes, gangs, unbound=unbound, **other)  # type: ignore[arg-type]
+
+
+def decided(result: RoundResult, gang: str) -> Assignment:
+    found = next(state.decision for name, state in result.changed.items() if name.name == gang)
+    assert isinstance(found, Assignment)
+    return found
+
+
+def waits(result: RoundResult, gang: str) -> str:
+    found = next(state.decision for name, state in result.changed.items() if name.name == gang)
+    assert isinstance(found, Waiting)
+    return found.message

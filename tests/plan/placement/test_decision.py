@@ -154,3 +154,15 @@ def test_gang_that_starts_over_forgets_its_domain() -> None:
     found = decide(capacity, existing, Circumstances(may_preempt=False)).decision
     assert isinstance(found, Assignment)
     assert found.pins["x"][RACK] == "r1", "a gated pod shows that the gang is about to start there"
+
+
+def test_successor_follows_a_rack_that_was_renamed() -> None:
+    """The pods that run are still in one rack; the pins have its former name."""
+    capacity = ClusterCapacity()
+    capacity.observe({name: used(each, 8) if name == "r0-h0" else each for name, each in racks(2, 2).items()})
+    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
+    wanted = demand("a", 2, required=RACK, existing={0: bound}, pinned={"a": {BLOCK: "b0", RACK: "former"}})
+    found = decide(capacity, wanted, Circumstances()).decision
+    assert isinstance(found, Assignment)
+    assert found.nodes == {PodSlot("a", 1): "r0-h1"}
+    assert found.pins == {"a": {BLOCK: "b0", RACK: "r0"}}

@@ -27,7 +27,9 @@ def full() -> dict[str, ObservedNode]:
 def count_searches(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     solved: list[object] = []
     solve = decision.solve
-    monkeypatch.setattr(decision, "solve", lambda *given: (solved.append(given), solve(*given))[1])
+    monkeypatch.setattr(
+        decision, "solve", lambda *given, **more: (solved.append(given), solve(*given, **more))[1]
+    )
     return solved
 
 

@@ -51,6 +51,18 @@ def test_rollout_replaces_one_pod_at_a_time_oldest_first():
     check_history(sim)
 
 
+def test_statuses_of_what_is_updated_are_not_urgent():
+    sim = deployed("a:2/1 b:1", "x:2/1=b", replicas=2)
+    assert not any(each.updating for each in sim.plan().status_updates)
+    change(sim)
+    run_operator(sim)
+    marked = {each.target.name for each in sim.plan().status_updates if each.updating}
+    assert marked == {"wl-0-a", "wl-0-x", "wl-0-x-0-b", "wl-0-x-1-b"}, "no gangs"
+    assert not any(each.updating for each in sim.plan(1).status_updates), "another replica"
+    converge(sim)
+    assert not any(each.updating for index in range(2) for each in sim.plan(index).status_updates)
+
+
 def test_completed_rollout_status():
     sim = deployed("a:2/1 b:1", "x:2/1=b")
     before = generation_hash(read_set(sim.api.get("PodCliqueSet", "wl")))

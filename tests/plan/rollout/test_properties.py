@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from grove.api.naming import annotations as keys
 from tests.plan.convergence.test_properties import chances, quick
 from tests.plan.simulator import actors
 from tests.plan.simulator.api_server import Body
@@ -20,7 +21,16 @@ from tests.plan.simulator.updates import change, converge, outdated, progress, s
 slow = settings(quick, max_examples=25)
 CALM = ("run", "run all", "finish", "wait")
 FAULTS = ("crash", "crash", "crash", "wait", "wait", "force delete", "refuse", "lose node", "run all")
-CHANGES = ("new template", "new template", "new template", "run all", "finish", "strategy", "pause")
+CHANGES = (
+    "new template",
+    "new template",
+    "new template",
+    "run all",
+    "finish",
+    "strategy",
+    "pause",
+    "restart",
+)
 
 
 class Changer(RandomChanges):
@@ -30,6 +40,15 @@ class Changer(RandomChanges):
         spec = self.sim.api.get("PodCliqueSet", self.sim.set_name)["spec"]
         names = [clique["name"] for clique in spec["template"]["cliques"]]
         change(self.sim, *self.chance.sample(names, self.chance.randint(1, len(names))))
+
+    def _restart(self) -> None:
+        """Restarts a part of the set, or what is none."""
+        where, part = (
+            self.chance.choice(("all", "0", "1")),
+            self.chance.choice(("", ".a", ".b", ".x", ".x.1")),
+        )
+        annotations = {f"{keys.RESTART_PREFIX}{where}{part}": str(self.sim.api.version)}
+        self.sim.api.patch("PodCliqueSet", self.sim.set_name, {"metadata": {"annotations": annotations}})
 
     def _strategy(self) -> None:
         rolling = self.chance.random() < 0.8
@@ -127,7 +146,9 @@ def fresh_deployment(sim: Simulator) -> Simulator:
 
 
 def a_name(body: Body) -> Body:
-    return {key: body["metadata"][key] for key in ("name", "namespace")}
+    """With its annotations, which request restarts."""
+    kept = ("name", "namespace", "annotations")
+    return {key: value for key, value in body["metadata"].items() if key in kept}
 
 
 @slow

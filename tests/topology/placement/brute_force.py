@@ -16,6 +16,12 @@ Cluster = tuple[tuple[str, ...], list[Node], dict[str, NodeUse]]
 
 def brute_force(cluster: Cluster, problem: Problem) -> Objective | None:
     """The best objective of all placements; None if there is none."""
+    found = brute_force_in_partitions(cluster, problem)
+    return None if found is None else found[1]
+
+
+def brute_force_in_partitions(cluster: Cluster, problem: Problem) -> tuple[tuple[int, ...], Objective] | None:
+    """How far preferred partitions are met at best, earlier ones first, and the best objective with that."""
     levels, nodes, use = cluster
     pods = [pod for pod in pods_of(problem.gang) if not pod.extra]
     choices = [_possible(pod, nodes) for pod in pods]
@@ -23,9 +29,31 @@ def brute_force(cluster: Cluster, problem: Problem) -> Objective | None:
     for chosen in itertools.product(*choices):
         assignment = {pod.name: node for pod, node in zip(pods, chosen, strict=True)}
         if _is_possible(cluster, problem, assignment):
-            found = objective(levels, nodes, use, problem.gang, assignment)
+            found = (
+                unmet_partitions(cluster, problem, assignment),
+                objective(levels, nodes, use, problem.gang, assignment),
+            )
             best = found if best is None else min(best, found)
     return best
+
+
+def unmet_partitions(cluster: Cluster, problem: Problem, assignment: Assignment) -> tuple[int, ...]:
+    """By partition: 0 if all of its pods have the value of those that are placed already, or one value if
+    there are none; 1 if they have another value in common; 2 if they have none."""
+    labels = {node.name: node.labels for node in cluster[1]}
+    found = []
+    for number, partition in enumerate(problem.partitions):
+        new = [
+            pod
+            for pod in pods_of(problem.gang)
+            if number in pod.shape.partitions and not pod.node and not pod.extra
+        ]
+        values = {labels[assignment[pod.name]].get(partition.key, "") for pod in new}
+        if not values or (len(values) == 1 and values <= {partition.value or next(iter(values))} - {""}):
+            found.append(0)
+        else:
+            found.append(1 if len(values) == 1 and "" not in values else 2)
+    return tuple(found)
 
 
 def is_valid(cluster: Cluster, problem: Problem, assignment: Assignment) -> bool:
@@ -47,6 +75,9 @@ def _is_possible(cluster: Cluster, problem: Problem, assignment: Assignment) -> 
         own = [pod for pod in free if assignment[pod.name] == node.name]
         if own and not _fits(node, use.get(node.name, NodeUse()), own):
             return False
+    unmet = unmet_partitions(cluster, problem, assignment)
+    if any(each.required and unmet[number] for number, each in enumerate(problem.partitions)):
+        return False
     return all(_in_one_domain(unit, cluster, assignment) for unit in units_of(problem.gang) if unit.required)
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from grove.topology.placement.model import (
     Node,
     NodeUse,
+    Partition,
     Pod,
     PodShape,
     Problem,
@@ -110,3 +111,37 @@ def instance(seed: int) -> tuple[Cluster, Problem]:
 
 
 instances = st.integers(0, 2**48).map(instance)
+
+PARTITION = "partition"
+
+
+def packed_instance(seed: int) -> tuple[Cluster, Problem]:
+    """An instance whose pods belong to up to two partitions, the nodes of which cross the levels."""
+    (levels, nodes, use), problem = instance(seed)
+    random = Random(seed)
+    nodes = [
+        replace(node, labels={**node.labels, PARTITION: value} if value else node.labels)
+        for node in nodes
+        for value in (random.choice(("p", "p", "q", "q", "")),)
+    ]
+    partitions = tuple(
+        Partition(PARTITION, random.random() < 0.5, random.choice(("", "", "p", "r")))
+        for _ in range(random.randint(1, 2))
+    )
+    numbers = [(), *((number,) for number in range(len(partitions)))]
+    shapes: dict[int, PodShape] = {}
+
+    def packed(unit: Unit) -> Unit:
+        pods = []
+        for pod in unit.pods:
+            shape = shapes.setdefault(
+                id(pod.shape),
+                replace(pod.shape, partitions=random.choice(numbers), fabric=random.random() < 0.5),
+            )
+            pods.append(replace(pod, shape=shape))
+        return replace(unit, pods=tuple(pods), parts=tuple(map(packed, unit.parts)))
+
+    return (levels, nodes, use), replace(problem, gang=packed(problem.gang), partitions=partitions)
+
+
+packed_instances = st.integers(0, 2**48).map(packed_instance)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from grove.topology.placement.answers import NoFit, Objective, Placed
+from grove.topology.placement.answers import Answer, NoFit, Objective, Placed
 from grove.topology.placement.candidates import gang_domains
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Pod, Problem, Unit
@@ -13,9 +15,17 @@ from grove.topology.placement.search.state import State, Work
 from grove.topology.placement.solve import solve
 from grove.topology.placement.units import Compiler
 from tests.fuzzing import budget
-from tests.topology.placement.brute_force import Cluster, brute_force, is_valid, objective, pods_of
+from tests.topology.placement.brute_force import (
+    Cluster,
+    brute_force,
+    brute_force_in_partitions,
+    is_valid,
+    objective,
+    pods_of,
+    unmet_partitions,
+)
 from tests.topology.placement.builders import LEVELS, a_node, a_shape
-from tests.topology.placement.instances import instances
+from tests.topology.placement.instances import instances, packed_instances
 
 AMPLE = 10_000_000
 
@@ -34,23 +44,58 @@ def search_only(cluster: Cluster, problem: Problem) -> Objective | None:
     return None if found is None else found[0]
 
 
+def solved(cluster: Cluster, problem: Problem, *, fits: bool) -> Answer:
+    """The answer, which is a valid optimum if the gang fits."""
+    answer = solve(ClusterIndex(*cluster), problem, AMPLE, AMPLE)
+    if fits:
+        assert isinstance(answer, Placed)
+        assert is_valid(cluster, problem, answer.nodes)
+        assert answer.optimal
+    else:
+        assert isinstance(answer, NoFit)
+        assert answer.reports
+    return answer
+
+
 @budget(800)
 @given(instances)
 def test_small_gang_in_small_cluster_gets_the_optimum(instance: tuple[Cluster, Problem]) -> None:
     cluster, problem = instance
     levels, nodes, use = cluster
     expected = brute_force(cluster, problem)
-    answer = solve(ClusterIndex(levels, nodes, use), problem, AMPLE, AMPLE)
-    if expected is None:
-        assert isinstance(answer, NoFit)
-        assert answer.reports
-    else:
-        assert isinstance(answer, Placed)
-        assert is_valid(cluster, problem, answer.nodes)
-        assert answer.optimal
+    answer = solved(cluster, problem, fits=expected is not None)
+    if isinstance(answer, Placed):
         assert answer.nodes.keys() == {pod.name for pod in pods_of(problem.gang)}
         assert objective(levels, nodes, use, problem.gang, answer.nodes) == expected
         assert answer.objective == expected
+
+
+@budget(800)
+@given(packed_instances)
+def test_gang_in_partitions_gets_the_optimum(instance: tuple[Cluster, Problem]) -> None:
+    cluster, problem = instance
+    expected = brute_force_in_partitions(cluster, problem)
+    answer = solved(cluster, problem, fits=expected is not None)
+    if isinstance(answer, Placed):
+        assert (unmet_partitions(cluster, problem, dict(answer.nodes)), answer.objective) == expected
+
+
+@budget(800)
+@given(packed_instances, st.integers(1, 60))
+def test_preferred_partitions_never_keep_a_gang_waiting(instance: tuple[Cluster, Problem], work: int) -> None:
+    """Also if the work is so limited that hardly anything is found."""
+    cluster, problem = instance
+    preferred = tuple(replace(each, required=False) for each in problem.partitions)
+    alone = replace(problem, gang=without_partitions(problem.gang), partitions=())
+    if isinstance(solve(ClusterIndex(*cluster), alone, work), Placed):
+        answer = solve(ClusterIndex(*cluster), replace(problem, partitions=preferred), work)
+        assert isinstance(answer, Placed)
+        assert is_valid(cluster, alone, answer.nodes)
+
+
+def without_partitions(unit: Unit) -> Unit:
+    pods = tuple(replace(pod, shape=replace(pod.shape, partitions=())) for pod in unit.pods)
+    return replace(unit, pods=pods, parts=tuple(map(without_partitions, unit.parts)))
 
 
 @budget(500)

@@ -10,7 +10,6 @@ from grove.topology.placement.model import (
     FABRIC_POD,
     Node,
     NodeUse,
-    Partition,
     Pod,
     PodShape,
     Problem,
@@ -111,6 +110,25 @@ def test_domain_with_room_for_what_follows_comes_first() -> None:
     assert not answer.room_for_further
 
 
+def test_domain_with_room_for_extra_pods_comes_first() -> None:
+    nodes = [*racks("a", 1, 2), *racks("b", 1, 4)]
+    use = {"a-1-1": used(1)}
+    extra = tuple(replace(pod, extra=True) for pod in pods("extra", 2))
+    gang = Unit("gang", "zone", "", (), (*pods("p", 1), *extra))
+
+    def placed_in(problem: Problem) -> tuple[set[str], int]:
+        answer = solve(ClusterIndex(LEVELS, nodes, use), problem)
+        assert isinstance(answer, Placed)
+        return rack_of(dict(answer.nodes)), len(answer.nodes)
+
+    assert placed_in(Problem(gang)) == ({"a-1"}, 1)
+    assert placed_in(Problem(gang, looks_ahead=True)) == ({"b-1"}, 3)
+    later = (Unit("later", "", "", (), pods("later", 1)),)
+    assert placed_in(Problem(gang, further=later, looks_ahead=True)) == ({"b-1"}, 3)
+    too_many = replace(gang, pods=(*gang.pods, *(replace(pod, extra=True) for pod in pods("more", 9))))
+    assert placed_in(Problem(too_many, looks_ahead=True)) == ({"a-1"}, 1)
+
+
 def test_later_gang_with_the_name_of_a_part_leaves_its_domain() -> None:
     """Upstream's names: the first scaled gang of a group has the name of the group's first replica."""
     part = Unit("wl-0-x-0", "rack", "", (), pods("base", 2))
@@ -156,21 +174,6 @@ def test_one_fabric_pod_per_node() -> None:
     refuse(racks(), a_gang(3, "rack", shape=shape))
     taken = {"a-1-1": NodeUse({0: {FABRIC_POD: 1}}), "a-2-1": NodeUse({0: {FABRIC_POD: 1}})}
     refuse(racks(), a_gang(2, "rack", shape=shape), taken)
-
-
-def test_fabric_pods_share_a_partition_that_crosses_racks() -> None:
-    nodes = [
-        replace(node, labels={**node.labels, "clique": f"c{number % 2}"})
-        for number, node in enumerate(racks())
-    ]
-    gang = Unit("gang", "zone", "", (), pods("p", 2, a_shape(fabric=True)))
-    found = place(nodes, gang, partition=Partition("clique"))
-    labels = {node.name: node.labels["clique"] for node in nodes}
-    assert len({labels[name] for name in found.values()}) == 1
-    large = Unit("gang", "zone", "", (), pods("p", 3, a_shape(fabric=True)))
-    refuse(nodes, large, partition=Partition("clique"))
-    assert len(place(nodes, large, partition=Partition("clique", required=False))) == 3
-    assert Reason.NO_DOMAIN in reasons(refuse(nodes, gang, partition=Partition("none")))
 
 
 def test_work_limit_gives_up_and_claims_nothing() -> None:

@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
+from grove.plan.desired.expand import Clique
+from grove.plan.desired.restarts import is_restarted
 from grove.plan.members import pod_state
 
 
@@ -23,9 +25,8 @@ class PodCounts(Struct, frozen=True, gc=False):
     """Scheduled, but failed or started and not ready: not available."""
 
 
-def count_pods(members: Iterable[Pod], template_hash: str, upstream_hash: str = "") -> PodCounts:
+def count_pods(members: Iterable[Pod], clique: Clique, upstream_hash: str = "") -> PodCounts:
     """Counts the pods of a clique; `upstream_hash` is upstream's hash of the same template."""
-    latest = latest_hashes(template_hash, upstream_hash)
     living = [pod for pod in members if pod_state.alive(pod)]
     scheduled = [pod for pod in living if pod_state.scheduled(pod)]
     return PodCounts(
@@ -33,11 +34,14 @@ def count_pods(members: Iterable[Pod], template_hash: str, upstream_hash: str = 
         ready=sum(map(pod_state.ready, living)),
         scheduled=len(scheduled),
         gated=sum(map(pod_state.has_scheduling_gates, living)),
-        updated=sum(pod.metadata.labels.get(labels.TEMPLATE_HASH) in latest for pod in living),
+        updated=sum(is_updated(pod, clique, upstream_hash) for pod in living),
         unhealthy=sum(pod_state.errored(pod) or pod_state.started_not_ready(pod) for pod in scheduled),
     )
 
 
-def latest_hashes(template_hash: str, upstream_hash: str = "") -> tuple[str, ...]:
-    """The hashes that pods of the latest template have: ours, and upstream's until the pods have ours."""
-    return (template_hash, upstream_hash) if upstream_hash else (template_hash,)
+def is_updated(pod: Pod, clique: Clique, upstream_hash: str = "") -> bool:
+    """Whether a pod has the latest template, and was created after the restarts of its clique. The hash of
+    the latest template is ours, and upstream's until the pods have ours."""
+    written = pod.metadata.labels.get(labels.TEMPLATE_HASH)
+    latest = written == clique.template_hash or (upstream_hash != "" and written == upstream_hash)
+    return latest and is_restarted(pod.metadata.annotations, clique.restarts)

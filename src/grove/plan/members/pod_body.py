@@ -9,6 +9,7 @@ from grove.api.naming import labels, names
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.plan.desired.expand import Clique
 from grove.plan.desired.podspec import clique_annotations
+from grove.plan.desired.restarts import to_annotation
 from grove.plan.members.membership import Member
 
 Body = dict[str, Any]
@@ -23,7 +24,7 @@ def pod(
     owners: list[Body],
 ) -> Body:
     """One pod of a clique. `object_labels` are those of its PodClique."""
-    annotations = clique_annotations(wanted)
+    annotations = clique_annotations(wanted) | to_annotation(wanted.restarts)
     if member.failures:
         annotations[keys.PRIOR_FAILURES] = str(member.failures)
     metadata: Body = {

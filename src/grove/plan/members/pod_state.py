@@ -54,6 +54,22 @@ def ready_since(pod: Pod) -> float:
     return 0.0
 
 
+def has_started(pod: Pod) -> bool:
+    """A container of the pod has been started, so everything that it claims was prepared on its node."""
+    return any(
+        status.started or status.ready or status.last_state.terminated is not None
+        for status in pod.status.container_statuses
+    )
+
+
+def scheduled_since(pod: Pod) -> float:
+    """When the pod got its node, as far as that is known."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return timestamp(condition.last_transition_time)
+    return timestamp(pod.metadata.creation_timestamp)
+
+
 def scheduled(pod: Pod) -> bool:
     return pod.spec.node_name != "" or _has_condition(pod, "PodScheduled", "True")
 

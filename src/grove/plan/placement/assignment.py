@@ -146,6 +146,8 @@ class Placements(Struct, frozen=True):
     """What the claims of the replica's pods refer to."""
     delay: str = ""
     """Why nothing is decided yet, such as an error of the API server. Every gang waits until that is over."""
+    late: bool = False
+    """Whether the replica has waited for a decision for longer than a round takes."""
 
 
 def failed_gangs(placements: Placements | None) -> frozenset[str]:

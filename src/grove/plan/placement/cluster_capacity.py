@@ -8,7 +8,7 @@ indexes take them over when they are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -122,15 +122,21 @@ class ClusterCapacity:
             self._hashes[gang] = _hash(gang, amounts)
             self._sum_of_hashes += self._hashes[gang]
 
+    def reserved_for(self, node: str) -> Collection[GangName]:
+        """The gangs for which something of a node is reserved."""
+        return self._by_node.get(node, {}).keys()
+
     @contextmanager
     def without(self, gangs: Iterable[GangName]) -> Iterator[None]:
         """Without the reservations of some gangs for a while."""
         kept = {gang: amounts for gang in gangs if (amounts := self._by_gang.get(gang))}
         for gang in kept:
             self.reserve(gang, {})
-        yield
-        for gang, amounts in kept.items():
-            self.reserve(gang, amounts)
+        try:
+            yield
+        finally:
+            for gang, amounts in kept.items():
+                self.reserve(gang, amounts)
 
     def over_committed(
         self,

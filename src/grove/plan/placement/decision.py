@@ -16,9 +16,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove import timing
-from grove.plan.placement.assignment import Assignment, Decision, Pins, PodSlot, Waiting
+from grove.plan.placement.assignment import Assignment, Decision, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.demand import Demand, labelled_shape, pinned_shape, pod_name, walk
+from grove.plan.placement.demand import Demand, labelled_shape, pod_name, walk
+from grove.plan.placement.domain_members import NodesByDomain, partitions_of
+from grove.plan.placement.pins import (
+    domain_pins,
+    kept_pins,
+    merged,
+    partition_labels,
+    partition_pins,
+    pinned_domain,
+    pinned_unit,
+    preferred_labels,
+    with_existing_pins,
+    with_shapes,
+)
 from grove.plan.placement.slack import PodsInFlight, has_slack
 from grove.reasons.placement import refusal_reason
 from grove.topology.placement.answers import Answer, GaveUp, NoFit, Placed
@@ -26,6 +39,7 @@ from grove.topology.placement.eligibility import rejection
 from grove.topology.placement.index import ClusterIndex
 from grove.topology.placement.model import Amounts, Domain, Node, PodShape, Problem, Unit
 from grove.topology.placement.refusals import Refusal, Refusals, problem_key
+from grove.topology.placement.search.state import WorkMeter
 from grove.topology.placement.solve import solve
 
 
@@ -46,7 +60,11 @@ class Circumstances(Struct, frozen=True):
     excluded: Mapping[Domain, str] = {}
     """Domains in which an attempt has failed, with the reason."""
     work: int = timing.PLACEMENT_WORK
-    """The limit of the solver's work."""
+    """The limit of the solver's work in one search."""
+    members: NodesByDomain = {}
+    """The nodes with pods of its fabric domains, also of other gangs."""
+    meter: WorkMeter | None = None
+    """What is left of the work for all searches of the decision; None: that is not limited."""
 
 
 class Decided(Struct, frozen=True):
@@ -69,6 +87,7 @@ def decide(
     the same round. `minimum_only`: pods beyond the minimum of their cliques get no node."""
     capacity.reserve(demand.gang, {})
     index = capacity.domains(demand.levels)
+    demand = with_existing_pins(index, demand)
     unit = asked_unit(index, demand, given.requests)
     if minimum_only:
         unit = _without_extras(unit)
@@ -93,12 +112,21 @@ def decide(
     capacity.reserve(demand.gang, reservations(demand, given.requests, nodes))
     assignment = Assignment(
         attempt=demand.attempt,
-        pins=dict(_pins(index, unit, answer)),
+        pins=merged(
+            domain_pins(index, unit, answer),
+            # A pod that replaces another prefers the partition only: if that fills meanwhile, the gang does
+            # not start over, and a pin would keep the pod waiting for ever.
+            partition_pins(
+                index, unit, demand, answer, with_preferred=not (scarce or demand.was_scheduled)
+            ).items(),
+        ),
         present=dict(_present_labels(index, unit)),
         nodes=nodes,
         nominated=scarce and _may_be_nominated(demand),
         preempts=preempts,
-        near=dict(_preferred_labels(index, unit, answer)),
+        near=merged(
+            preferred_labels(index, unit, answer), partition_labels(unit, demand, answer, required=False)
+        ),
         domain=answer.domains[unit.name] if unit.required else (),
     )
     return Decided(assignment)
@@ -120,7 +148,7 @@ def _asked(
         demand.levels,
         tuple(map(problem_key, problems)),
         _preempts_below(capacity, given),
-        given.work,
+        given.work if given.meter is None else min(given.work, max(0, given.meter.left)),
         demand.gang if any(pod.predecessor for pod in demand.unbound) else None,
     )
 
@@ -175,7 +203,14 @@ def _problems(index: ClusterIndex, unit: Unit, demand: Demand, given: Circumstan
     kept = kept_pins(unit, demand)
     pins = kept if starts_over else demand.pinned
     former = pinned_domain(index, unit, demand.pinned) if starts_over else None
-    first = Problem(pinned_unit(unit, pins), excluded=given.excluded, further=demand.further, former=former)
+    first = Problem(
+        pinned_unit(unit, pins),
+        excluded=given.excluded,
+        further=demand.further,
+        looks_ahead=demand.looks_ahead,
+        former=former,
+        partitions=partitions_of(index, unit, demand, given.members),
+    )
     return [first, replace(first, gang=pinned_unit(unit, kept))] if kept != pins else [first]
 
 
@@ -185,11 +220,11 @@ def _solve(
     """The answer of the solver, and whether pods of a lower priority must leave first."""
     index, below = capacity.index(demand.levels), _preempts_below(capacity, given)
     for problem in problems:
-        answer = solve(index, problem, given.work)
+        answer = solve(index, problem, given.work, meter=given.meter)
         if not isinstance(answer, NoFit):
             return answer, False
     if below is not None:
-        preempting = solve(index, replace(problem, preempt_below=below), given.work)
+        preempting = solve(index, replace(problem, preempt_below=below), given.work, meter=given.meter)
         if isinstance(preempting, Placed):
             return preempting, True
     return answer, False
@@ -217,7 +252,10 @@ def _solve_beside_predecessors(
         pods = tuple(replace(pod, node=kept.get(pod.name, pod.node)) for pod in part.pods)
         return replace(part, pods=pods, parts=tuple(map(bound, part.parts)))
 
-    answer = solve(index, Problem(bound(pinned_unit(unit, demand.pinned)), excluded=given.excluded))
+    beside = bound(pinned_unit(unit, demand.pinned))
+    partitions = partitions_of(index, beside, demand, given.members)
+    problem = Problem(beside, excluded=given.excluded, partitions=partitions)
+    answer = solve(index, problem, given.work, meter=given.meter)
     return answer if isinstance(answer, Placed) else None
 
 
@@ -232,7 +270,10 @@ def _is_scarce(
     """Whether other pods could take the nodes before all pods of the gang are bound."""
     if given.others_wait or given.has_quota:
         return True
-    return not has_slack(capacity.index(demand.levels), unit, answer, given.in_flight)
+    index = capacity.index(demand.levels)
+    packed = pinned_unit(unit, partition_pins(index, unit, demand, answer, with_preferred=True))
+    keys = {each.key for each in demand.domains} if any(answer.partitions) else ()
+    return not has_slack(index, packed, answer, given.in_flight, keys)
 
 
 def _with_admitted_requests(demand: Demand, requests: Mapping[str, Amounts]) -> Unit:
@@ -274,25 +315,6 @@ def _without_broken_levels(index: ClusterIndex, unit: Unit) -> Unit:
     return replace(unit, parts=parts)
 
 
-def pinned_unit(unit: Unit, pins: Mapping[str, Pins]) -> Unit:
-    """The gang with its pins as part of the node selectors of its pods."""
-    return with_shapes(
-        unit, {clique: partial(pinned_shape, pins=each) for clique, each in pins.items() if each}
-    )
-
-
-def with_shapes(unit: Unit, changes: Mapping[str, Callable[[PodShape], PodShape]]) -> Unit:
-    """The gang with other shapes of the pods of these cliques; pods that share a shape share the other."""
-    if not changes:
-        return unit
-    pods = unit.pods
-    if change := changes.get(unit.name):
-        shapes = {id(pod.shape): pod.shape for pod in pods}
-        changed = {known: change(shape) for known, shape in shapes.items()}
-        pods = tuple(replace(pod, shape=changed[id(pod.shape)]) for pod in pods)
-    return replace(unit, pods=pods, parts=tuple(with_shapes(part, changes) for part in unit.parts))
-
-
 def _present_labels(
     index: ClusterIndex, unit: Unit, outer: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -306,72 +328,9 @@ def _present_labels(
         yield from _present_labels(index, part, outer)
 
 
-def kept_pins(unit: Unit, demand: Demand) -> dict[str, Pins]:
-    """The pins without those of units none of whose pods was released: they may go to other domains."""
-    released = {pod_name(pod.slot) for pod in demand.pods if not pod.gated}
-    with_released = {
-        part.name
-        for part in walk(demand.unit)
-        if any(pod.name in released for each in walk(part) for pod in each.pods)
-    }
-    kept: dict[str, Pins] = {}
-
-    def keep(part: Unit, levels: tuple[str, ...]) -> None:
-        if part.name in with_released and part.required in demand.levels:
-            levels = max(levels, demand.levels[: demand.levels.index(part.required) + 1], key=len)
-        recorded = demand.pinned.get(part.name, {})
-        if pins := {key: value for key, value in recorded.items() if key in levels}:
-            kept[part.name] = pins
-        for each in part.parts:
-            keep(each, levels)
-
-    keep(unit, ())
-    return kept
-
-
-def pinned_domain(index: ClusterIndex, unit: Unit, pins: Mapping[str, Pins]) -> Domain | None:
-    """The domain that a gang as a whole is pinned to."""
-    if unit.required not in index.levels or not pins:
-        return None
-    of_clique = next(iter(pins.values()))
-    return tuple(of_clique.get(key, "") for key in index.levels[: index.levels.index(unit.required) + 1])
-
-
 def _reservations(unit: Unit, nodes: Mapping[PodSlot, str]) -> dict[str, Amounts]:
     requests = {pod.name: pod.shape.requests for each in walk(unit) for pod in each.pods}
     by_node: dict[str, Counter[str]] = {}
     for slot, node in nodes.items():
         by_node.setdefault(node, Counter()).update(requests[pod_name(slot)])
     return {node: dict(amounts) for node, amounts in by_node.items()}
-
-
-def _pins(index: ClusterIndex, unit: Unit, answer: Placed, outer: Domain = ()) -> Iterator[tuple[str, Pins]]:
-    """By clique, the labels of the narrowest required domain that it is in, and of all domains around it."""
-    domain = answer.domains[unit.name] if unit.required else outer
-    domain = domain if len(domain) > len(outer) else outer
-    if unit.pods and domain:
-        yield unit.name, {key: value for key, value in zip(index.levels, domain, strict=False) if value}
-    for part in unit.parts:
-        yield from _pins(index, part, answer, domain)
-
-
-def _preferred_labels(
-    index: ClusterIndex, unit: Unit, answer: Placed, outer: Pins | None = None
-) -> Iterator[tuple[str, Pins]]:
-    """By clique, the label of the preferred level of each unit around it: its value on most of the nodes of
-    that unit."""
-    near = dict(outer or {})
-    if unit.preferred in index.levels:
-        level = index.levels.index(unit.preferred)
-        values = Counter(
-            index.paths[i][level]
-            for each in walk(unit)
-            for pod in each.pods
-            if (i := index.ids.get(answer.nodes.get(pod.name, ""))) is not None
-        )
-        if common := next((value for value, _ in values.most_common() if value), ""):
-            near[unit.preferred] = common
-    if unit.pods and near:
-        yield unit.name, near
-    for part in unit.parts:
-        yield from _preferred_labels(index, part, answer, near)

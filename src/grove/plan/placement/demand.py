@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,23 @@ from grove.topology.placement.needs.requests import pod_requests
 from grove.topology.placement.needs.volumes import Terms, both
 
 Body = dict[str, Any]
+
+
+class FabricDomain(NamedTuple):
+    """Namespace and name of a fabric domain."""
+
+    namespace: str
+    name: str
+
+
+class PackedDomain(Struct, frozen=True):
+    """A fabric domain whose pods go to nodes of one partition of the fabric."""
+
+    domain: FabricDomain
+    key: str
+    """The label of nodes with their partition."""
+    required: bool
+    """Otherwise pods for which the partition has no room go elsewhere."""
 
 
 class WantedPod(Struct, frozen=True, gc=False):
@@ -78,13 +95,17 @@ class Demand(Struct, frozen=True):
     """By clique, the pins that the PodGang records."""
     further: tuple[Unit, ...] = ()
     """Gangs that are declared and follow this one into its domain."""
+    looks_ahead: bool = False
+    """Whether it goes first to a domain with room for its pods beyond the minimum, too."""
     was_scheduled: bool = False
     """Whether all of it had nodes at some time. From then on the termination delay decides about it."""
     constrained: bool = False
-    """Whether it has a required level: such a gang is never released in part."""
+    """Whether it has a required level or partition: such a gang is never released in part."""
     grouped: bool = False
     """Whether its pods join a group of the scheduler, which it considers only once the minimum is released.
     Pods beyond the minimum may be created later."""
+    domains: tuple[PackedDomain, ...] = ()
+    """The fabric domains that are packed, in the order of the partitions of pod shapes."""
 
     def by(self, fallback: Fallback) -> Demand:
         """The same gang with another constraint."""
@@ -100,14 +121,18 @@ class Demand(Struct, frozen=True):
         shapes = {id(pod.shape): pod.shape for unit in walk(self.unit) for pod in unit.pods}
         levels = (each.levels for each in self.fallbacks)
         return frozenset(self.levels).union(
-            *levels, *map(selector_keys, shapes.values()), *self.pinned.values()
+            *levels,
+            *map(selector_keys, shapes.values()),
+            *self.pinned.values(),
+            (each.key for each in self.domains),
         )
 
     @property
     def kinds(self) -> tuple[object, ...]:
-        """What decides where each clique may go: levels, required levels and the shapes of pods."""
+        """What decides where each clique may go: levels, required levels, partitions and shapes of pods."""
         return (
             self.levels,
+            self.domains,
             *(
                 (unit.name, unit.required, unit.pods[0].shape if unit.pods else None)
                 for unit in walk(self.unit)
@@ -137,6 +162,20 @@ class Demand(Struct, frozen=True):
     def asks(self) -> bool:
         """Whether a pod waits for its node; otherwise the gang is only counted until its pods are bound."""
         return any(pod.gated for pod in self.unbound)
+
+    @property
+    def replaces_pods(self) -> bool:
+        """Whether it has run: pods that it asks for take the places of others, also if all of them are
+        replaced. After a gang termination it starts over."""
+        return self.was_scheduled or any(pod.node or pod.predecessor for pod in self.pods)
+
+    @property
+    def former_domains(self) -> list[Pins]:
+        """The labels of the domains in which the pods that it asks for are replaced, by clique: no labels of
+        a clique that may use any node, or of a gang of which pods run."""
+        if any(pod.node for pod in self.pods):
+            return [{}]
+        return [self.pinned.get(clique, {}) for clique in {pod.slot.clique: None for pod in self.unbound}]
 
 
 def pod_name(slot: PodSlot) -> str:
@@ -192,6 +231,7 @@ def pod_shape(
     pins: tuple[tuple[str, str], ...],
     devices: tuple[tuple[str, int], ...] = (),
     nodes_of_volumes: Terms = None,
+    partitions: tuple[int, ...] = (),
 ) -> PodShape:
     """The shape of pods with this spec and these needs: the same object for the same arguments, which the
     solver compares."""
@@ -208,6 +248,7 @@ def pod_shape(
         ),
         tuple(_toleration(each) for each in spec.get("tolerations") or ()),
         in_fabric,
+        partitions,
     )
     return pinned_shape(shape, dict(pins))
 

@@ -25,6 +25,9 @@ class KnownVolume(Struct, frozen=True):
     bound: bool
     nodes: Terms = None
     """The nodes that can use it."""
+    bound_first: bool = False
+    """Of a volume that is not bound: whether that does not wait for a pod to be scheduled. Until it is bound,
+    the scheduler considers no node for its pods."""
 
 
 class ClaimSources(Struct, frozen=True):
@@ -44,6 +47,8 @@ class ClaimSources(Struct, frozen=True):
     """Whether pods get devices for extended resources that they request."""
     delay: str = ""
     """Why devices or volumes are not listed yet, such as an error of the API server."""
+    claims: frozenset[str] | None = None
+    """The names of ResourceClaims that pods name and that exist; None: not known."""
 
 
 class PodNeeds(Struct, frozen=True):
@@ -61,6 +66,8 @@ class PodNeeds(Struct, frozen=True):
     """Volumes that are not bound."""
     waits_for: str = ""
     """An object that does not exist, and without which the pods cannot be scheduled."""
+    unbound_first: str = ""
+    """A claim whose volume must be bound before the pods can be scheduled."""
     listed: bool = True
     """Whether everything is known that decides on nodes."""
 

@@ -12,16 +12,33 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from grove import timing
 from grove.plan.placement.assignment import Assignment, Decision
 from grove.plan.placement.demand import Demand, pod_name
 
 
 class Backlog(Struct, frozen=True):
-    """The pods in flight when the last nomination of a gang was observed."""
+    """The pods in flight when the last nomination of a gang was observed, as far as they still are."""
 
     since: float
+    """When the last of them was decided, or when the nomination was observed."""
     pods: frozenset[str]
     """Their UIDs."""
+    began: float
+    """When the nomination was observed."""
+
+    def expired(self, now: float) -> bool:
+        """Whether what is left was not in flight: nothing was decided for a while. The scheduler counts the
+        nominations when it considers these pods."""
+        return now >= self.expires_at
+
+    @property
+    def expires_at(self) -> float:
+        return min(self.since + timing.NOMINATION_LIMIT, self.began + timing.BACKLOG_LIMIT)
+
+
+def new_backlog(in_flight: frozenset[str], now: float) -> Backlog:
+    return Backlog(now, in_flight, now)
 
 
 def nominations_observed(demand: Demand, assignment: Assignment, nominated: Callable[[str], str]) -> bool:
@@ -44,6 +61,8 @@ def outdated_nominations(demand: Demand, decision: Decision | None, observed: Ma
     }
 
 
-def remaining(backlog: Backlog, in_flight: frozenset[str]) -> bool:
-    """Whether a pod of the backlog is still in flight."""
-    return not backlog.pods.isdisjoint(in_flight)
+def remaining(backlog: Backlog, in_flight: frozenset[str], now: float) -> Backlog:
+    """What of the backlog is still in flight. While the scheduler works on it, it may take longer: binds wait
+    for the rate limit of the scheduler's client."""
+    pods = backlog.pods & in_flight
+    return backlog if len(pods) == len(backlog.pods) else Backlog(now, pods, backlog.began)

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from grove import timing
 from grove.plan.placement.assignment import Assignment, Decision, GangName, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ObservedNode
 from grove.plan.placement.demand import Demand
+from grove.plan.placement.domain_members import NodesByDomain
 from grove.plan.placement.release import Backlog
 from grove.topology.placement.model import Amounts, Domain
 
@@ -24,6 +26,15 @@ class Hold(Struct, frozen=True):
     """When it ends, and another gang may hold the domain."""
 
 
+class Refused(Struct, frozen=True):
+    """Pods of a released gang for which the scheduler reports no node."""
+
+    since: float
+    """When the first of them was observed, or the last pod of the gang that was bound since."""
+    bound: int
+    """How many pods of the gang were bound then."""
+
+
 class GangState(Struct, frozen=True):
     """A gang that has pods without a node, and what was decided for it before."""
 
@@ -33,14 +44,21 @@ class GangState(Struct, frozen=True):
     """Of a gang that waits: whether it could fit once others have left."""
     retry_at: float = 0.0
     """When it is searched for with more work, after a search was stopped at its limit."""
+    retried_at: float = 0.0
+    """When it was last searched for with more work."""
+    postponed: float = 0.0
+    """Since when it is to be decided on, and earlier rounds had no work left for it; 0: it is not."""
     since: float = 0.0
     """When it began to wait for nodes."""
     decided_at: float = 0.0
-    """Of a gang that waits: when that was last decided."""
+    """When it was last decided on."""
     backlog: Backlog | None = None
     """Of a nominated gang: the pods that must be bound or gone before it is released."""
     stuck_since: float = 0.0
-    """Of a released gang: since when the scheduler finds no node for one of its pods."""
+    """Of a released gang: since when the scheduler finds no node for one of its pods, and there is no room
+    for the pod where it is nominated."""
+    refused: Refused | None = None
+    """Of a released gang: the pods that the scheduler refuses, also those for which there is room."""
     half_bound: bool = False
     """Of a released gang: whether some of its pods are bound."""
     failed: Mapping[Domain, float] = {}
@@ -64,6 +82,11 @@ class GangState(Struct, frozen=True):
         2 goes before replica 10, and a base gang before those that scale it out."""
         gang = self.demand.gang
         return self.demand.created or "~", len(gang.name), gang
+
+    @property
+    def took_long(self) -> bool:
+        """Whether the last search for it was stopped at its limit, or had to wait for those of others."""
+        return bool(self.retry_at or self.postponed)
 
     @property
     def waits(self) -> bool:
@@ -92,6 +115,9 @@ class ObservedGang(Struct, frozen=True):
     """The names of bound pods."""
     stuck: bool = False
     """Whether the scheduler has found no node for a released pod, and no preemption has made room for it."""
+    refused: bool = False
+    """Whether the scheduler has found no node for a released pod, although there may be room for it where it
+    is nominated: there are other reasons, such as a volume that is not bound."""
     victims_leave_until: float = 0.0
     """Until when pods are waited for that the scheduler has preempted for a released pod; 0: there are
     none."""
@@ -121,9 +147,15 @@ class ClusterChanges(Struct, frozen=True, eq=False):
     that autoscalers see its pods; None: never."""
     hold_after: float = math.inf
     """After how many seconds nodes are held for a gang that waits."""
+    domain_nodes: NodesByDomain = {}
+    """By fabric domain of these gangs, the nodes of bound pods, also of other gangs."""
+    assigned_in_domains: Mapping[GangName, NodesByDomain] = {}
+    """The nodes of pods of these domains that are not bound yet, by gang."""
     scheduler: str | None = None
     """The scheduler process, which loses nominations when it ends; empty if it is not known. None: the
     scheduler keeps them."""
+    work: int = timing.PLACEMENT_ROUND_WORK
+    """How much the round searches: what is left is for the next round."""
 
 
 class RoundResult(Struct, frozen=True):
@@ -131,3 +163,5 @@ class RoundResult(Struct, frozen=True):
 
     changed: Mapping[GangName, GangState]
     next_at: float | None = None
+    unexpected: Mapping[GangName, Exception] = {}
+    """The gangs whose decision failed with an error that is a bug."""

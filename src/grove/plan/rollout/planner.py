@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from grove.api.event_reasons import EventReporter
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
@@ -23,8 +24,9 @@ from grove.plan.rollout.replica_order import UpdateMode, is_update_complete, upd
 from grove.plan.rollout.steps import RolloutStep, plan_clique_step, plan_group_step
 from grove.plan.snapshot import Snapshot
 from grove.plan.timestamps import earliest
-from grove.plan.writes.builders import confirm_pod, write_status
+from grove.plan.writes.builders import confirm_pod, reference, write_status
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.events import UpdatedUnit
 
 AnyRolloutStep = RolloutStep[CliqueProgress] | RolloutStep[GroupProgress]
 
@@ -106,7 +108,10 @@ class RolloutPlanner:
             self._decide_members(clique.wanted, step.replaced_names & {*clique.membership.references})
             for clique in affected
         ]
-        return {clique.wanted.name: replace(clique, fences=fences) for clique in replanned}
+        return {
+            clique.wanted.name: replace(clique, fences=fences, unit=_unit(found, clique))
+            for clique in replanned
+        }
 
     def _record(self, found: PodClique | PodCliqueScalingGroup, step: AnyRolloutStep) -> str:
         """Records which members are replaced, or confirms the existing record."""
@@ -122,6 +127,13 @@ class RolloutPlanner:
         if membership.scales_in or membership.to_delete or clique.found is None:
             return True
         return bool(self._writes.writes_for(clique.found))
+
+
+def _unit(found: PodClique | PodCliqueScalingGroup, clique: CliqueState) -> UpdatedUnit:
+    """What is replaced together with pods of a clique, because `found` is updated."""
+    if isinstance(found, PodClique):
+        return UpdatedUnit(reference(found), EventReporter.CLIQUE)
+    return UpdatedUnit(reference(found), EventReporter.GROUP, f" of replica {clique.wanted.group_replica}")
 
 
 def _pods_to_confirm(step: AnyRolloutStep) -> list[Pod]:

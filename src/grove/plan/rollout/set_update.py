@@ -21,6 +21,7 @@ from grove.api.types.podcliqueset import (
     UpdateStrategyType,
 )
 from grove.plan.conditions import merge_conditions, update_in_progress
+from grove.plan.desired.restarts import restart_requests
 from grove.plan.model import PlannedEvent, ReplicaSummary
 from grove.plan.rollout.progress import is_in_progress
 from grove.plan.writes.builders import reference, write_status
@@ -59,7 +60,7 @@ def update_events(
     if progress is None:
         return
     if before is None or before.update_started_at != progress.update_started_at:
-        yield event(EventReason.UPDATE_STARTED, "The template has changed: the update has started")
+        yield event(EventReason.UPDATE_STARTED, _started(workload))
     else:
         for entry in before.currently_updating:
             index = entry.replica_index
@@ -69,6 +70,13 @@ def update_events(
     on_delete = workload.spec.update_strategy.type is UpdateStrategyType.ON_DELETE
     if progress.update_ended_at is not None and not on_delete:
         yield event(EventReason.UPDATE_FINISHED, f"All {workload.spec.replicas} replicas are updated")
+
+
+def _started(workload: PodCliqueSet) -> str:
+    """Why an update starts. Which change it was is not known: the status has one hash of both."""
+    if restart_requests(workload.metadata.annotations):
+        return "The template has changed, or a restart was requested: the update has started"
+    return "The template has changed: the update has started"
 
 
 def update_condition(

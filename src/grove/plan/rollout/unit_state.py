@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.plan.cliques.state import CliqueState
 from grove.plan.members import pod_state
-from grove.plan.members.counts import latest_hashes
+from grove.plan.members.counts import is_updated
 from grove.plan.members.membership import Member, age_key, is_successor
 from grove.plan.rollout.budget import terminating_until
 from grove.plan.rollout.units import UpdateUnit
@@ -83,6 +82,5 @@ def _replica_as_unit(
 
 
 def outdated(clique: CliqueState, pod: Pod) -> bool:
-    """Whether a pod has another template than its clique."""
-    latest = latest_hashes(clique.wanted.template_hash, clique.upstream_hash)
-    return pod.metadata.labels.get(labels.TEMPLATE_HASH) not in latest
+    """Whether a pod has another template than its clique, or is from before a restart."""
+    return not is_updated(pod, clique.wanted, clique.upstream_hash)

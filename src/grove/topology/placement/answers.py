@@ -26,6 +26,7 @@ class Reason(StrEnum):
     EXCLUDED = "Excluded"
     CONTRADICTION = "Contradiction"
     BOUND_ELSEWHERE = "BoundElsewhere"
+    TOO_MANY_PARTITIONS = "TooManyPartitions"
 
 
 class Shortage(Struct, frozen=True):
@@ -52,6 +53,8 @@ class DomainReport(Struct, frozen=True):
     """Of these, the one without which the unit would fit, or would come closest to it."""
     nodes: int = 0
     """How many nodes the domain has; 0 if they do not matter."""
+    partition: str = ""
+    """The partition that the report is about, in words for users; empty if there is none."""
 
 
 def one_shortage(domain: Domain, unit: str, shortage: Shortage) -> DomainReport:
@@ -80,6 +83,9 @@ class Placed(Struct, frozen=True):
     optimal: bool = True
     """Whether the search was completed: no placement has a better objective."""
     room_for_further: bool = True
+    partitions: tuple[str, ...] = ()
+    """By partition of the problem, the value that its pods share; empty if they do not, or if none of them is
+    to be placed."""
 
     @property
     def objective(self) -> Objective:

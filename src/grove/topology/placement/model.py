@@ -76,6 +76,8 @@ class PodShape(Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     fabric: bool = False
     """Joins a fabric domain: at most one such pod per node."""
+    partitions: tuple[int, ...] = ()
+    """Which partitions of the problem it belongs to, by their positions."""
 
 
 class Pod(Struct, frozen=True):
@@ -100,11 +102,14 @@ class Unit(Struct, frozen=True):
 
 
 class Partition(Struct, frozen=True):
-    """A label besides the levels, such as the one of a fabric: all pods that join it have the same value.
-    Its domains need not lie inside those of a level."""
+    """A label besides the levels, such as the one of a fabric: all pods that belong to it go to nodes with
+    the same value. These need not lie inside a domain of a level, nor a domain among them."""
 
     key: str
     required: bool = True
+    """Otherwise pods that do not fit on nodes with one value go anywhere."""
+    value: str = ""
+    """The value, if pods that belong to it have nodes already; empty: any."""
 
 
 class Problem(Struct, frozen=True):
@@ -117,10 +122,12 @@ class Problem(Struct, frozen=True):
     """Domains that are not tried now, with the reason: an attempt failed, and its back-off is not over."""
     further: tuple[Unit, ...] = ()
     """Declared units that come later and follow the gang: a domain with room for them is chosen first."""
+    looks_ahead: bool = False
+    """Whether a domain with room for the pods beyond the minimum, too, is chosen first."""
     former: Domain | None = None
     """Where the gang was before: chosen among equals."""
     preempt_below: int | None = None
     """Pods of a lower priority than this count as gone, except on nodes with reservations of other gangs."""
     vacated: frozenset[str] = frozenset()
     """Nodes on which all pods count as gone. What is reserved there for other gangs stays reserved."""
-    partition: Partition | None = None
+    partitions: tuple[Partition, ...] = ()

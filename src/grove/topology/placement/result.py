@@ -70,9 +70,11 @@ def _place_extra(
         for load in unit.loads:
             if not load.extra:
                 continue
-            start = len(state.steps)
+            start, areas = len(state.steps), _areas(index, load, nodes_of)
             try:
-                greedy.put(load, len(load.extra), _areas(index, load, nodes_of))
+                left = greedy.put(load, len(load.extra), areas)
+                if left and load.extra_class is not None:
+                    greedy.put(Load(load.extra_class, unit), left, areas)
             except OutOfWork:
                 return found
             names = iter(load.extra)

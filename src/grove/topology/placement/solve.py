@@ -7,36 +7,45 @@ without backtracking first; where that fails or may not be the best, a complete 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from grove import timing
-from grove.topology.placement.answers import (
-    Answer,
-    GaveUp,
-    NoFit,
-    Objective,
-    Placed,
-    Reason,
-    Shortage,
-    one_shortage,
-)
+from grove.topology.placement.answers import Answer, GaveUp, NoFit, Objective, Placed
 from grove.topology.placement.candidates import gang_domains
 from grove.topology.placement.explain import explain
 from grove.topology.placement.index import ClusterIndex, View
-from grove.topology.placement.model import Domain, Problem, Unit
+from grove.topology.placement.model import CLUSTER, Domain, Problem, Unit
+from grove.topology.placement.partitions.choice import (
+    BestPossible,
+    PartitionSearch,
+    Tried,
+    place_in_partitions,
+)
+from grove.topology.placement.partitions.values import Values
 from grove.topology.placement.result import placed
 from grove.topology.placement.search.bounds import Bounds
 from grove.topology.placement.search.complete import Search
 from grove.topology.placement.search.greedy import Greedy
 from grove.topology.placement.search.joint import joint_classes
 from grove.topology.placement.search.packing import Packing
-from grove.topology.placement.search.state import OutOfWork, Preferences, State, Step, Work, objective
+from grove.topology.placement.search.state import (
+    OutOfWork,
+    Preferences,
+    State,
+    Step,
+    Work,
+    WorkMeter,
+    objective,
+)
 from grove.topology.placement.units import Compiler
 
 Found = tuple[Objective, list[Step]]
+Labelled = Mapping[tuple[str, str], Sequence[int]]
+"""By label and value, the nodes that have it."""
 
 
 def solve(
@@ -44,57 +53,82 @@ def solve(
     problem: Problem,
     work_limit: int = timing.PLACEMENT_WORK,
     improvement_limit: int = timing.PLACEMENT_IMPROVEMENT_WORK,
+    meter: WorkMeter | None = None,
 ) -> Answer:
     """Place a gang. The improvement limit bounds the search for a better placement than the first one; with 0
-    the first one is the answer."""
-    below = problem.preempt_below
-    view = (
-        index.actual if below is None and not problem.vacated else index.view_without(below, problem.vacated)
-    )
-    if problem.further:
-        joint = _solve_partitions(index, view, _with_further(problem), work_limit, improvement_limit)
+    the first one is the answer. `meter`: what is left for this and other searches together."""
+    meter = meter or WorkMeter(sys.maxsize)
+    if meter.left <= 0:
+        return GaveUp(0)
+    below, view = problem.preempt_below, index.actual
+    if below is not None or problem.vacated:
+        view = index.view_without(below, problem.vacated)
+        meter.spend(len(index.ids))
+    for joint_problem in _joint_problems(problem):
+        limit = min(work_limit, meter.left // timing.PLACEMENT_JOINT_SHARE)
+        joint = _solve_partitions(index, view, joint_problem, limit, improvement_limit, meter)
         if isinstance(joint, Placed):
             return _without_further(problem, joint)
-    answer = _solve_partitions(index, view, problem, work_limit, improvement_limit)
+    limit = min(work_limit, meter.left)
+    answer = _solve_partitions(index, view, problem, limit, improvement_limit, meter)
     if isinstance(answer, Placed):
         return replace(answer, room_for_further=not problem.further)
     if isinstance(answer, NoFit):
-        return replace(answer, fits_if_empty=_fits_if_empty(index, problem, work_limit // 10))
+        return replace(answer, fits_if_empty=_fits_if_empty(index, problem, work_limit // 10, meter))
     return answer
 
 
-def _fits_if_empty(index: ClusterIndex, problem: Problem, work_limit: int) -> bool | None:
+def _fits_if_empty(index: ClusterIndex, problem: Problem, work_limit: int, meter: WorkMeter) -> bool | None:
     """Whether a gang fits into the cluster without any use; None if that is not found out within the limit.
     The answer only explains a refusal, so it gets a small part of the work."""
     empty = replace(problem, excluded={}, further=())
-    answer = _solve_partitions(index, index.empty, empty, work_limit, 0)
+    answer = _solve_partitions(index, index.empty, empty, work_limit, 0, meter)
     return None if isinstance(answer, GaveUp) else isinstance(answer, Placed)
 
 
 def _solve_partitions(
-    index: ClusterIndex, view: View, problem: Problem, work_limit: int, improvement_limit: int
+    index: ClusterIndex,
+    view: View,
+    problem: Problem,
+    work_limit: int,
+    improvement_limit: int,
+    meter: WorkMeter,
 ) -> Answer:
-    """Place a gang whose fabric pods have one value of the label of a partition, if it has one. The values
-    share the work limit."""
-    partition = problem.partition
-    if partition is None:
-        return _Attempt(index, view, problem, work_limit, improvement_limit).answer()
-    values = sorted({node.labels[partition.key] for node in index if partition.key in node.labels})
-    share = work_limit // max(1, len(values))
-    answers = [_Attempt(index, view, problem, share, improvement_limit, each).answer() for each in values]
-    found = [each for each in answers if isinstance(each, Placed)]
-    if found:
-        return min(found, key=lambda each: each.objective)
-    if not partition.required:
-        return _solve_partitions(index, view, replace(problem, partition=None), work_limit, improvement_limit)
-    if work := sum(each.work for each in answers if isinstance(each, GaveUp)):
-        return GaveUp(work)
-    refused = [each for each in answers if isinstance(each, NoFit)]
-    if not refused:
-        shortage = Shortage(Reason.NO_DOMAIN, resource=partition.key)
-        return NoFit((one_shortage(problem.within, problem.gang.name, shortage),), 0, None)
-    reports = tuple(report for each in refused for report in each.reports)
-    return NoFit(reports[: timing.PLACEMENT_DOMAINS_EXPLAINED], len(values), None)
+    """Place a gang, the pods of each of its partitions on nodes with one value."""
+    if not problem.partitions:
+        only = _Attempt(index, view, problem, work_limit, improvement_limit)
+        answer = only.answer()
+        meter.spend(only.work + only.preparation)
+        return answer
+
+    labelled: dict[tuple[str, str], list[int]] = {}
+
+    def attempt(values: Values, work: int, known: Objective | None, explained: bool) -> Tried:
+        if any(values) and not labelled:
+            labelled.update(_labelled(index, problem))
+        one = _Attempt(index, view, problem, work, improvement_limit, values, known, labelled)
+        answer = one.answer_if_better(explained)
+        meter.spend(one.work if any(values) else one.work + one.preparation)
+        return Tried(answer, one.work)
+
+    def best_possible() -> BestPossible:
+        one = _Attempt(index, view, problem, timing.PLACEMENT_PROOF_WORK, 0)
+        found = one.best_possible()
+        meter.spend(one.work + one.preparation)
+        return BestPossible(found, one.work)
+
+    search = PartitionSearch(attempt, best_possible, improvement_limit)
+    return place_in_partitions(index, view, problem, work_limit, search)
+
+
+def _labelled(index: ClusterIndex, problem: Problem) -> dict[tuple[str, str], list[int]]:
+    """By label of a partition and its value, the nodes that have it."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for key in {each.key for each in problem.partitions}:
+        for i in index.members[CLUSTER]:
+            if value := index.node(i).labels.get(key):
+                found.setdefault((key, value), []).append(i)
+    return found
 
 
 class _Candidate(NamedTuple):
@@ -111,7 +145,8 @@ class _Candidate(NamedTuple):
 
 
 class _Attempt:
-    """One gang, with the fabric pods in one partition if it has a value."""
+    """One gang, with these values of its partitions. With a known objective, only a better placement is
+    searched for."""
 
     def __init__(
         self,
@@ -120,25 +155,64 @@ class _Attempt:
         problem: Problem,
         work_limit: int,
         improvement_limit: int,
-        value: str = "",
+        values: Values = (),
+        known: Objective | None = None,
+        labelled: Labelled | None = None,
     ) -> None:
-        self._index, self._view, self._problem = index, view, problem
+        self._index, self._view, self._problem, self._known = index, view, problem, known
         self._work = work = Work(work_limit)
         self._improvement_limit = improvement_limit
-        self._compiler = Compiler(index, problem.partition, value)
+        self._compiler = Compiler(index, problem.partitions, values, labelled)
         self._gang = self._compiler.compile(problem.gang)
         self._preferences = Preferences(index, self._gang)
         joints = joint_classes(index, self._compiler.classes)
         self._bounds = Bounds(index, view, work, joints)
         self._state = State(index, view, [*self._compiler.classes, *joints])
         self._best: Found | None = None
+        self._spends_preparation = any(values)
+
+    @property
+    def preparation(self) -> int:
+        """The work for the form that the solver works on. It is done again for each choice of values, and is
+        part of the limit then."""
+        units = list(self._gang.walk())
+        pods = sum(len(load.pods) + len(load.extra) for unit in units for load in unit.loads)
+        return (
+            len(units) * timing.PLACEMENT_UNIT_WORK
+            + pods * timing.PLACEMENT_POD_WORK
+            + len(self._compiler.classes) ** 2
+        )
+
+    @property
+    def work(self) -> int:
+        """The work that was done."""
+        return self._work.done
+
+    def best_possible(self) -> Objective | None:
+        """No placement is better than this; None if that is not found out within the limit."""
+        try:
+            domains = gang_domains(self._index, self._gang, self._problem)
+            fitting = (each for each in domains if self._bounds.may_fit(self._gang, each))
+            bounds = (self._bounds.objective(self._gang, each, self._preferences) for each in fitting)
+            return min(bounds, default=None)
+        except OutOfWork:
+            return None
 
     def answer(self) -> Answer:
+        answer = self.answer_if_better(explained=True)
+        assert answer is not None  # nothing is known
+        return answer
+
+    def answer_if_better(self, explained: bool) -> Answer | None:
+        """The answer; None if no placement is better than what is known. `explained`: with the reasons of a
+        refusal."""
         candidates = gang_domains(self._index, self._gang, self._problem)
         optimal = True
         try:
+            if self._spends_preparation:
+                self._work.spend(self.preparation)
             tried = self._place_greedily(candidates)
-            if self._best is None and not self._decided_soon(tried):
+            if self._best is None and self._known is None and not self._decided_soon(tried):
                 self._pack(tried)
             self._search(tried)
         except OutOfWork:
@@ -147,6 +221,10 @@ class _Attempt:
             return placed(self._index, self._state, self._bounds, self._gang, self._best[1], optimal)
         if not optimal:
             return GaveUp(self._work.done)
+        if self._known is not None:
+            return None
+        if not explained:
+            return NoFit((), 0, None)
         self._work.limit = sys.maxsize  # an explanation looks once at the nodes of a few domains
         return explain(self._index, self._bounds, self._gang, self._problem, candidates)
 
@@ -198,9 +276,10 @@ class _Attempt:
 
     def _may_improve(self, candidate: _Candidate) -> bool:
         """Whether a domain may be better than what is found. If that is not to be improved, none is."""
-        if self._best is None:
+        known = self._best[0] if self._best is not None else self._known
+        if known is None:
             return True
-        return self._improvement_limit > 0 and candidate.bound < self._best[0]
+        return self._improvement_limit > 0 and candidate.bound < known
 
     def _guess(self, domain: Domain) -> _Candidate | None:
         self._work.spend(1)
@@ -217,7 +296,8 @@ class _Attempt:
         found = objective(self._preferences.unmet(steps), self._state.broken)
         if self._best is None:
             self._work.limit = min(self._work.limit, self._work.done + self._improvement_limit)
-        if self._best is None or found < self._best[0]:
+        known = self._best[0] if self._best is not None else self._known
+        if known is None or found < known:
             self._best = found, steps.copy()
 
     def _search(self, candidates: list[_Candidate]) -> None:
@@ -225,20 +305,42 @@ class _Attempt:
         for candidate in candidates:
             if not self._may_improve(candidate):
                 continue
-            search = Search(self._index, state, self._gang, self._compiler.classes, self._best, self._work)
+            incumbent = self._best or (None if self._known is None else (self._known, []))
+            search = Search(self._index, state, self._gang, self._compiler.classes, incumbent, self._work)
             try:
                 search.run(candidate.domain)
             finally:
-                self._best = search.best
+                self._best = self._best if search.best is incumbent else search.best
                 state.undo(0)
 
 
+def _joint_problems(problem: Problem) -> Iterator[Problem]:
+    """What is tried before the gang alone: with all that is declared, then with what follows it."""
+    if problem.looks_ahead and has_extra_pods(problem.gang):
+        yield _with_further(replace(problem, gang=_with_extra_pods(problem.gang)))
+    if problem.further:
+        yield _with_further(problem)
+
+
+def has_extra_pods(unit: Unit) -> bool:
+    """Whether a unit has pods beyond the minimum."""
+    return any(pod.extra for pod in unit.pods) or any(map(has_extra_pods, unit.parts))
+
+
+def _with_extra_pods(unit: Unit) -> Unit:
+    """The unit with all of its pods as its minimum."""
+    pods = tuple(replace(pod, extra=False) if pod.extra else pod for pod in unit.pods)
+    return replace(unit, pods=pods, parts=tuple(map(_with_extra_pods, unit.parts)))
+
+
 def _with_further(problem: Problem) -> Problem:
-    """The gang and all that follows it, as one gang. A scaled gang may have the name of a group replica of
-    the base gang: answers distinguish units by name."""
+    """The gang and all that follows it, as one gang, with one value of each partition. A scaled gang may have
+    the name of a group replica of the base gang: answers distinguish units by name."""
     gang = problem.gang
     further = (replace(each, name=f"later {each.name}") for each in problem.further)
-    return replace(problem, gang=replace(gang, parts=(*gang.parts, *further)), further=())
+    partitions = tuple(replace(each, required=True) for each in problem.partitions)
+    joint = replace(gang, parts=(*gang.parts, *further))
+    return replace(problem, gang=joint, further=(), partitions=partitions)
 
 
 def _without_further(problem: Problem, joint: Placed) -> Placed:

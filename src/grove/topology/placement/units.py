@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,16 +17,20 @@ from grove.topology.placement.model import Domain, Partition, Pod, PodShape, Uni
 class PodClass:
     """Pods of equal shape: on which nodes they may run, and how many fit."""
 
-    def __init__(self, number: int, shape: PodShape, index: ClusterIndex) -> None:
+    def __init__(
+        self, number: int, shape: PodShape, index: ClusterIndex, confined: Sequence[int] | None = None
+    ) -> None:
         self.number, self.shape, self._index = number, shape, index
+        self.confined = confined
+        """The only nodes that may admit these pods; None: not known without a look at each."""
         pairs = index.request(shape.requests, shape.fabric)
         self.missing = pairs if isinstance(pairs, str) else ""
         """A resource that no node has."""
         self.pairs: tuple[tuple[int, int], ...] = () if isinstance(pairs, str) else pairs
         self.accelerated = any(index.extended[d] for d, _ in self.pairs)
         """Whether a pod makes every node busy that it runs on."""
-        self._keys = tuple(sorted(selector_keys(shape)))
-        self._by_name = names_nodes(shape)
+        self.keys = tuple(sorted(selector_keys(shape)))
+        self.by_name = names_nodes(shape)
         self._eligible: dict[object, bool] = {}
         self.known_slots: dict[Vector, int] = {}
         """What `slots` found, for loops over many nodes."""
@@ -34,11 +38,11 @@ class PodClass:
     def eligible(self, i: int) -> bool:
         """Whether node i admits these pods. Nodes that do not differ in what matters share the answer."""
         key: object = self._index.profiles[i]
-        if self._by_name:
+        if self.by_name:
             key = i
-        elif self._keys:
+        elif self.keys:
             labels = self._index.node(i).labels
-            key = (key, *(labels.get(name) for name in self._keys))
+            key = (key, *(labels.get(name) for name in self.keys))
         found = self._eligible.get(key)
         if found is None:
             admitted = not self.missing and rejection(self.shape, self._index.node(i)) is None
@@ -64,6 +68,8 @@ class Load:
         self.pod_class, self.unit = pod_class, unit
         self.pods: list[str] = []
         self.extra: list[str] = []
+        self.extra_class: PodClass | None = None
+        """The class of extra pods for which there is no room otherwise; None: they stay without a node."""
 
     @property
     def count(self) -> int:
@@ -137,6 +143,8 @@ class PlacementUnit:
             if load is None:
                 load = loads[pod_class] = Load(pod_class, self)
             (load.extra if pod.extra else load.pods).append(pod.name)
+            if pod.extra and pod.shape.partitions and load.extra_class is None:
+                load.extra_class = compiler.class_of_extra(pod.shape)
         self.loads = list(loads.values())
 
     def _domains_of_bound_pods(self, index: ClusterIndex) -> frozenset[Domain] | None:
@@ -150,10 +158,18 @@ class PlacementUnit:
 class Compiler:
     """Makes units, with one class for all pods of equal shape."""
 
-    def __init__(self, index: ClusterIndex, partition: Partition | None = None, value: str = "") -> None:
+    def __init__(
+        self,
+        index: ClusterIndex,
+        partitions: tuple[Partition, ...] = (),
+        values: tuple[str, ...] = (),
+        labelled: Mapping[tuple[str, str], Sequence[int]] | None = None,
+    ) -> None:
+        """`values`: by partition, the value of its label; empty for any node. `labelled`: by label and value,
+        the nodes that have it."""
         self.index = index
         self.classes: list[PodClass] = []
-        self._partition, self._value = partition, value
+        self._partitions, self._values, self._labelled = partitions, values, labelled or {}
         self._by_object: dict[int, PodClass] = {}
         self._by_shape: dict[object, PodClass] = {}
         self._kinds: dict[object, int] = {}
@@ -162,15 +178,12 @@ class Compiler:
         return PlacementUnit(unit, None, self)
 
     def class_of(self, shape: PodShape) -> PodClass:
+        """The class of pods of a shape. Shapes in different partitions share it if these have the same value,
+        or none."""
         found = self._by_object.get(id(shape))
         if found is None:
-            key = shape_key(shape)
-            found = self._by_shape.get(key)
-            if found is None:
-                found = PodClass(len(self.classes), self._in_partition(shape), self.index)
-                self._by_shape[key] = found
-                self.classes.append(found)
-            self._by_object[id(shape)] = found
+            loose = self._shape_of_extra(shape)
+            found = self._by_object[id(shape)] = self._class(self._in_partitions(shape), loose)
         return found
 
     def kind_of(self, unit: PlacementUnit) -> int:
@@ -180,10 +193,49 @@ class Compiler:
         key = (unit.required, unit.preferred, unit.unknown_level, loads, parts, tuple(unit.bound))
         return self._kinds.setdefault(key, len(self._kinds))
 
-    def _in_partition(self, shape: PodShape) -> PodShape:
-        if self._partition is None or not self._value or not shape.fabric:
+    def class_of_extra(self, shape: PodShape) -> PodClass | None:
+        """The class of pods beyond the minimum for which their partitions have no room: those that are only
+        preferred may be left. None if there are none."""
+        loose = self._shape_of_extra(shape)
+        return None if loose is None else self._class(loose)
+
+    def _class(self, shape: PodShape, loose: PodShape | None = None) -> PodClass:
+        key = shape_key(shape), None if loose is None else shape_key(loose)
+        found = self._by_shape.get(key)
+        if found is None:
+            found = self._by_shape[key] = PodClass(
+                len(self.classes), shape, self.index, self._confined(shape)
+            )
+            self.classes.append(found)
+        return found
+
+    def _confined(self, shape: PodShape) -> Sequence[int] | None:
+        known = (self._labelled.get(each) for each in shape.node_selector.items())
+        return min((each for each in known if each is not None), key=len, default=None)
+
+    def _shape_of_extra(self, shape: PodShape) -> PodShape | None:
+        """The shape of pods beyond the minimum that leave preferred partitions; None if there are none."""
+        if not self._values:
+            return None
+        preferred = [each for each in shape.partitions if not self._partitions[each].required]
+        if not any(self._values[each] for each in preferred):
+            return None
+        required = tuple(each for each in shape.partitions if each not in preferred)
+        return self._in_partitions(replace(shape, partitions=required))
+
+    def _in_partitions(self, shape: PodShape) -> PodShape:
+        """The shape with the values of its partitions as a part of its node selector."""
+        if not shape.partitions:
             return shape
-        return replace(shape, node_selector={**shape.node_selector, self._partition.key: self._value})
+        selector = {
+            self._partitions[each].key: value
+            for each in (shape.partitions if self._values else ())
+            if (value := self._values[each])
+        }
+        own = shape.node_selector
+        if any(own.get(key, value) != value for key, value in selector.items()):
+            return replace(shape, affinity=(), partitions=())  # no node has both values
+        return replace(shape, node_selector={**own, **selector}, partitions=())
 
 
 def _hardest(pod_class: PodClass) -> tuple[object, ...]:
@@ -203,6 +255,7 @@ def shape_key(shape: PodShape) -> Hashable:
         shape.affinity,
         shape.tolerations,
         shape.fabric,
+        shape.partitions,
     )
 
 

@@ -108,6 +108,10 @@ class GangHistory:
         """The longest time for which a gang had some of its pods bound, in seconds."""
         return max((each.incomplete for each in self.gangs.values()), default=0.0)
 
+    def slow(self, limit: float) -> list[str]:
+        """The gangs that had some of their pods bound for longer than a number of seconds."""
+        return [name for name, record in self.gangs.items() if record.incomplete > limit]
+
     def explain(self, gangs: Iterable[str]) -> str:
         """All writes of these gangs, and of other pods on their nodes."""
         shown = set(gangs)

@@ -10,7 +10,7 @@ from grove.plan.placement.assignment import Assignment, PodSlot
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.rounds.completion import completed, completion_limit
 from grove.plan.placement.rounds.round import run_round
-from grove.plan.placement.state import GangState, ObservedGang
+from grove.plan.placement.state import GangState, ObservedGang, Refused
 from tests.plan.placement.gangs import changes, demand, gated
 
 NOW = 1000.0
@@ -24,13 +24,21 @@ class Released:
         self.state = GangState(demand("a", 2), decision)
 
     def at(
-        self, seconds: float, *, bound: str = "", stuck: bool = False, victims_leave_until: float = 0.0
+        self,
+        seconds: float,
+        *,
+        bound: str = "",
+        stuck: bool = False,
+        refused: bool = False,
+        victims_leave_until: float = 0.0,
     ) -> bool:
-        """Whether it has failed, so many seconds after the first time."""
+        """Whether it has failed, so many seconds after the first time. `refused`: there is room for the pod
+        that the scheduler refuses."""
         gang = ObservedGang(
             self.state,
             bound=frozenset(bound.split()),
             stuck=stuck,
+            refused=stuck or refused,
             victims_leave_until=NOW + victims_leave_until,
         )
         self.state = completed(gang, NOW + seconds)
@@ -73,6 +81,17 @@ def test_other_pods_follow_those_that_preempt() -> None:
     assert released() == [True, False]
     gang.at(1, bound="a-0")
     assert released() == [True, True]
+
+
+def test_other_pods_do_not_wait_for_the_last_that_preempts() -> None:
+    """Its pods that are bound hold their nodes without effect until it is whole."""
+    slots = [PodSlot("a", i) for i in range(3)]
+    nodes, hosts = ({slot: f"h{slot.index}" for slot in found} for found in (slots, slots[:2]))
+    gang = Released(replace(RELEASED, nodes=nodes, hosts=hosts, preempting=True))
+    gang.state = replace(gang.state, demand=gated(demand("a", 3)))
+    gang.at(1, bound="a-0")
+    assert isinstance(gang.state.decision, Assignment)
+    assert gang.state.decision.releases(slots[2])
 
 
 def test_other_pods_are_released_once_the_gang_was_scheduled() -> None:
@@ -124,10 +143,63 @@ def test_round_follows_when_victims_are_no_longer_waited_for() -> None:
     assert run_round(ClusterCapacity(), changes({}, gang), NOW + 5).next_at is None
 
 
+@pytest.mark.parametrize("bound", ["", "a-0"], ids=["none bound", "half bound"])
+def test_gang_that_is_refused_despite_room_starts_over(bound: str) -> None:
+    """Something else than room is missing, such as a volume: no event may ever follow."""
+    gang, limit = Released(), timing.INCOMPLETE_GANG_LIMIT
+    assert not gang.at(0, bound=bound, refused=True)
+    assert completion_limit(gang.state) == NOW + limit
+    assert not gang.at(limit - 0.1, bound=bound, refused=True)
+    assert gang.at(limit, bound=bound, refused=True)
+    assert completion_limit(gang.state) is None
+
+
+def test_each_bound_pod_gives_the_refused_ones_more_time() -> None:
+    gang, limit = Released(), timing.INCOMPLETE_GANG_LIMIT
+    assert not gang.at(0, refused=True)
+    assert not gang.at(20, bound="a-0", refused=True)
+    assert not gang.at(limit, bound="a-0", refused=True)
+    assert gang.at(20 + limit, bound="a-0", refused=True)
+
+
+def test_lost_room_is_not_lost_time() -> None:
+    """A pod takes the room that a preemption has made: the scheduler has the short time to find another."""
+    gang = Released()
+    assert not gang.at(0, bound="a-0", refused=True)
+    assert not gang.at(10, bound="a-0", stuck=True)
+    assert not gang.at(10 + timing.HALF_BOUND_LIMIT - 0.1, bound="a-0", stuck=True)
+    assert gang.at(10 + timing.HALF_BOUND_LIMIT, bound="a-0", stuck=True)
+
+
+def test_pod_that_is_bound_in_time_ends_the_refusal() -> None:
+    gang, limit = Released(), timing.INCOMPLETE_GANG_LIMIT
+    assert not gang.at(0, bound="a-0", refused=True)
+    assert not gang.at(10, bound="a-0")
+    assert not gang.at(limit, bound="a-0", refused=True), "refused again: another pod, or another reason"
+
+
+def test_refusal_while_victims_leave_is_not_counted() -> None:
+    gang, limit = Released(), timing.INCOMPLETE_GANG_LIMIT
+    assert not gang.at(0, refused=True)
+    assert not gang.at(limit, refused=True, victims_leave_until=limit + 1)
+    assert not gang.at(limit + 1, refused=True, victims_leave_until=limit + 1)
+    assert gang.at(2 * limit + 1, refused=True, victims_leave_until=limit + 1)
+
+
+def test_limit_that_had_no_effect_causes_no_round() -> None:
+    """The scheduler binds the last pod at its own pace: until then, rounds would follow without a pause."""
+    gang = Released()
+    gang.at(0, bound="a-0", stuck=True)
+    later = NOW + timing.HALF_BOUND_LIMIT
+    observed = ObservedGang(gang.state, bound=frozenset({"a-0"}))
+    assert run_round(ClusterCapacity(), changes({}, observed), NOW + 1).next_at == later
+    assert run_round(ClusterCapacity(), changes({}, observed), later).next_at is None
+
+
 @pytest.mark.parametrize("exempt", ["was scheduled", "in part"])
 def test_gang_that_may_be_incomplete_does_not_start_over(exempt: str) -> None:
     gang = Released(replace(RELEASED, in_part=exempt == "in part"))
     gang.state = replace(gang.state, demand=replace(demand("a", 2), was_scheduled=exempt == "was scheduled"))
-    gang.state = replace(gang.state, stuck_since=NOW - 500, half_bound=True)
+    gang.state = replace(gang.state, stuck_since=NOW - 500, refused=Refused(NOW - 500, 1), half_bound=True)
     assert not gang.at(0, bound="a-0", stuck=True)
-    assert gang.state.stuck_since == 0.0
+    assert (gang.state.stuck_since, gang.state.refused) == (0.0, None)

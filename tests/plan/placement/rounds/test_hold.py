@@ -12,62 +12,9 @@ from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.demand import Demand, WantedPod
 from grove.plan.placement.rounds import hold
 from grove.plan.placement.rounds.round import run_round
-from grove.plan.placement.state import GangState, Hold, ObservedGang, RoundResult
-from tests.plan.placement.gangs import BLOCK, RACK, changes, demand, gated, racks, used
-
-NOW = 1000.0
-AFTER = 60.0
-
-
-class Cluster:
-    """A cluster with gangs, round after round."""
-
-    def __init__(self, nodes: Mapping[str, ObservedNode], *gangs: Demand, priority: int = 0) -> None:
-        self.capacity = ClusterCapacity()
-        self.nodes = nodes
-        self.states = {each.gang.name: GangState(gated(each)) for each in gangs}
-        self.priorities = dict.fromkeys(self.states, priority)
-        self.result = RoundResult({})
-
-    def add(self, wanted: Demand, priority: int = 0) -> None:
-        self.states[wanted.gang.name] = GangState(wanted)
-        self.priorities[wanted.gang.name] = priority
-
-    def round(
-        self, now: float, nodes: Mapping[str, ObservedNode] | None = None, nominations: str = ""
-    ) -> None:
-        """Run a round. `nominations`: of which gang the nominations are observed."""
-        gangs = [
-            ObservedGang(
-                state,
-                priority=self.priorities[name],
-                nominations=_shown(state) if name == nominations else {},
-            )
-            for name, state in self.states.items()
-        ]
-        changed = self.nodes if nodes is None else nodes
-        self.result = run_round(self.capacity, changes(changed, *gangs, hold_after=AFTER), now)
-        self.states |= {name.name: state for name, state in self.result.changed.items()}
-        self.nodes = {}
-
-    def held(self, gang: str) -> set[str]:
-        """The nodes that are held for a gang."""
-        decision = self.states[gang].decision
-        return set(decision.nodes.values()) if isinstance(decision, Waiting) else set()
-
-    def assigned(self, gang: str) -> Assignment:
-        decision = self.states[gang].decision
-        assert isinstance(decision, Assignment)
-        return decision
-
-
-def _shown(state: GangState) -> dict[str, str]:
-    return {f"{slot.clique}-{slot.number}": node for slot, node in state.nominations.items()}
-
-
-def full(nodes: Mapping[str, ObservedNode], *free: str) -> dict[str, ObservedNode]:
-    """The nodes with all GPUs in use, but for those that are free."""
-    return {name: each if name in free else used(each, 8) for name, each in nodes.items()}
+from grove.plan.placement.state import Hold, ObservedGang
+from tests.plan.placement.gangs import BLOCK, RACK, changes, demand, racks, used
+from tests.plan.placement.rounds.clusters import AFTER, NOW, Cluster, full, shown_nominations
 
 
 def test_nodes_are_held_after_the_delay() -> None:
@@ -213,7 +160,7 @@ def test_replacement_goes_before_a_hold() -> None:
     cluster.round(NOW + AFTER, {"r0-h0": nodes["r0-h0"]})
     assert cluster.assigned("b-gang").nodes == {PodSlot("b", 0): "r0-h0"}
     assert cluster.assigned("b-gang").gated
-    before = {name: _shown(state) for name, state in cluster.states.items()}
+    before = {name: shown_nominations(state) for name, state in cluster.states.items()}
     held = {f"a-{number}": node for number, node in enumerate(("r0-h0", "r0-h1"))}
     cluster.round(NOW + AFTER, {})
     assert "r0-h0" not in cluster.held("a-gang")
@@ -338,3 +285,31 @@ def test_equal_gangs_are_refused_a_hold_by_one_search(monkeypatch) -> None:
     cluster.round(NOW + AFTER)
     assert searched == ["a-gang", "b-gang"], "b finds none, and c and d ask for the same"
     assert cluster.states["d-gang"].hold_from == NOW + 2 * AFTER
+
+
+def test_bug_in_the_search_for_one_gang_stops_no_other(monkeypatch) -> None:
+    bug, find = RecursionError("too deep"), hold.find_hold
+
+    def fails_for_a(capacity: ClusterCapacity, wanted: Demand, *more: object) -> Hold | None:
+        if wanted.gang.name == "a-gang":
+            raise bug
+        return find(capacity, wanted, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hold, "find_hold", fails_for_a)
+    gangs = [demand(name, 1, required=RACK, created=name) for name in "ab"]
+    cluster = Cluster(full(racks(1, 1)), *gangs)
+    cluster.round(NOW)
+    cluster.round(NOW + AFTER)
+    assert cluster.held("a-gang") == set()
+    assert cluster.held("b-gang") == {"r0-h0"}
+    assert cluster.result.unexpected == {cluster.states["a-gang"].demand.gang: bug}
+
+
+def test_nodes_are_held_in_a_rack_that_was_renamed() -> None:
+    runs = WantedPod(PodSlot("b", 1), "b-1", "r0-h1", gated=False)
+    pins = {"b": {BLOCK: "b0", RACK: "former"}}
+    wanted = gated_first(demand("b", 2, required=RACK, existing={1: runs}, pinned=pins))
+    cluster = Cluster(full(racks(2, 2)), replace(wanted, was_scheduled=True))
+    cluster.round(NOW)
+    cluster.round(NOW + AFTER)
+    assert cluster.held("b-gang") == {"r0-h0"}

@@ -10,10 +10,11 @@ from grove.plan.placement.assignment import Assignment, Decision, GangName, PodS
 from grove.plan.placement.demand import WantedPod
 from grove.plan.placement.release import outdated_nominations
 from grove.plan.placement.rounds.rivals import OutdatedNominations, Rivals
-from grove.plan.placement.state import GangState, ObservedGang
-from tests.plan.placement.gangs import demand, gated
+from grove.plan.placement.state import GangState, Hold, ObservedGang
+from tests.plan.placement.gangs import RACK, demand, gated
 
 NODES = st.sampled_from(("n0", "n1", "n2"))
+RACKS = st.sampled_from(("r0", "r1"))
 PRIORITIES = st.integers(0, 3)
 
 
@@ -27,7 +28,8 @@ def gangs(draw: st.DrawFn) -> list[ObservedGang]:
 @st.composite
 def gang(draw: st.DrawFn, name: str) -> ObservedGang:
     bound = {0: WantedPod(PodSlot(name, 0), f"{name}-0", "n0", gated=False)} if draw(st.booleans()) else {}
-    wanted = demand(name, 2, existing=bound)
+    pins = {name: {RACK: draw(RACKS)}} if draw(st.booleans()) else {}
+    wanted = replace(demand(name, 2, existing=bound, pinned=pins), was_scheduled=draw(st.booleans()))
     nodes = draw(st.dictionaries(st.sampled_from([PodSlot(name, 0), PodSlot(name, 1)]), NODES))
     decisions: list[Decision | None] = [
         None,
@@ -39,17 +41,31 @@ def gang(draw: st.DrawFn, name: str) -> ObservedGang:
         Assignment(nodes=nodes, nominated=True, released=True, preempting=True),
     ]
     shown = draw(st.dictionaries(st.sampled_from([f"{name}-0", f"{name}-1"]), NODES))
-    state = GangState(gated(wanted), draw(st.sampled_from(decisions)))
+    decision = draw(st.sampled_from(decisions))
+    hold = Hold(("b0", draw(RACKS)), nodes, 0.0) if draw(st.booleans()) else None
+    waits = decision is None or isinstance(decision, Waiting)
+    state = GangState(gated(wanted), decision, hold=hold if waits else None)
     return ObservedGang(state, nominations=shown, priority=draw(PRIORITIES))
 
 
 def gives_way(rival: ObservedGang, to: ObservedGang) -> bool:
-    decision = rival.state.decision
-    if rival is to or not rival.state.nominations or getattr(decision, "released", False):
+    state, decision = rival.state, rival.state.decision
+    holds = (state.waits and state.nominations) or (decision is None and state.hold)
+    assigned = state.nominations and isinstance(decision, Assignment) and not decision.released
+    if rival is to or not (holds or assigned):
         return False
-    if rival.state.waits and any(pod.node for pod in to.state.demand.pods):
+    if holds and replaces_pods_in(to, state.hold.domain[1] if state.hold else ""):
         return rival.priority <= to.priority
     return rival.priority < to.priority
+
+
+def replaces_pods_in(gang: ObservedGang, rack: str) -> bool:
+    """Whether pods of a gang that has run may be replaced in a rack; empty: anywhere."""
+    wanted = gang.state.demand
+    if any(pod.node for pod in wanted.pods):
+        return True
+    pins = wanted.pinned.get(name_of(gang).name.removesuffix("-gang"), {})
+    return wanted.was_scheduled and rack in ("", pins.get(RACK, rack))
 
 
 def name_of(each: ObservedGang) -> GangName:

@@ -1,6 +1,8 @@
-"""Rounds of placement: the order of gangs, plentiful and scarce nodes, nominations and their release."""
+"""Rounds of placement: the order of gangs, plentiful and scarce nodes, extra pods, successors."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -9,13 +11,11 @@ from grove import timing
 from grove.plan.placement import decision
 from grove.plan.placement.assignment import Assignment, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
-from grove.plan.placement.decision import with_shapes
-from grove.plan.placement.demand import Fallback, WantedPod
-from grove.plan.placement.rounds.next_state import after_failure
+from grove.plan.placement.demand import Demand, Fallback, WantedPod
+from grove.plan.placement.rounds import next_state
 from grove.plan.placement.rounds.round import run_round
-from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
+from grove.plan.placement.state import GangState, ObservedGang
 from grove.topology.placement.answers import GaveUp
-from grove.topology.placement.model import Toleration
 from tests.plan.placement.gangs import (
     BLOCK,
     GPU,
@@ -24,25 +24,14 @@ from tests.plan.placement.gangs import (
     RACK,
     asks,
     changes,
+    decided,
     demand,
-    gated,
     racks,
     used,
+    waits,
 )
 
 NOW = 1000.0
-
-
-def decided(result: RoundResult, gang: str) -> Assignment:
-    found = next(state.decision for name, state in result.changed.items() if name.name == gang)
-    assert isinstance(found, Assignment)
-    return found
-
-
-def waits(result: RoundResult, gang: str) -> str:
-    found = next(state.decision for name, state in result.changed.items() if name.name == gang)
-    assert isinstance(found, Waiting)
-    return found.message
 
 
 def test_gang_with_slack_is_pinned_and_not_nominated() -> None:
@@ -151,105 +140,6 @@ def test_gang_moves_if_its_domain_is_full_and_no_pod_is_there() -> None:
     assert waits(run_round(ClusterCapacity(), changes(nodes, asks(released)), NOW), "a-gang")
 
 
-class Nominated:
-    """A gang of two pods that was nominated, on two of three hosts."""
-
-    def __init__(self) -> None:
-        self.capacity = ClusterCapacity()
-        first = run_round(self.capacity, changes(racks(1, 3), asks(demand("a", 2, required=RACK))), NOW)
-        (self.state,) = first.changed.values()
-        self.state = replace(self.state, demand=gated(self.state.demand))
-        decision = self.state.decision
-        assert isinstance(decision, Assignment)
-        self.nominations = {f"a-{slot.number}": node for slot, node in decision.nodes.items()}
-
-    def round(
-        self, nominations: dict[str, str] | None = None, in_flight: str = "", now: float = NOW, **more: object
-    ) -> GangState:
-        shown = self.nominations if nominations is None else nominations
-        gang = ObservedGang(self.state, nominations=shown, in_flight=frozenset(in_flight.split()))
-        round_changes = ClusterChanges({}, (gang,), **more)  # type: ignore[arg-type]
-        self.state = run_round(self.capacity, round_changes, now).changed.get(
-            self.state.demand.gang, self.state
-        )
-        return self.state
-
-    @property
-    def released(self) -> bool:
-        decision = self.state.decision
-        return isinstance(decision, Assignment) and decision.released
-
-
-def test_release_waits_for_all_nominations() -> None:
-    gang = Nominated()
-    gang.round({"a-0": gang.nominations["a-0"]})
-    assert not gang.released
-    gang.round()
-    assert gang.released
-
-
-def test_release_waits_for_pods_in_flight() -> None:
-    gang = Nominated()
-    gang.round(in_flight="x y")
-    assert not gang.released
-    gang.round(in_flight="y z")
-    assert not gang.released
-    gang.round(in_flight="z")
-    assert gang.released, "z was created after the nominations"
-
-
-def test_backlog_is_waited_for_with_a_limit() -> None:
-    """What is undecided after so long is not being bound: the scheduler will count the nominations."""
-    gang = Nominated()
-    gang.round(in_flight="x")
-    assert gang.state.backlog is not None
-    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT - 1)
-    assert not gang.released
-    gang.round(in_flight="x", now=NOW + timing.NOMINATION_LIMIT)
-    assert gang.released
-
-
-def test_conflict_before_release_is_decided_again() -> None:
-    gang = Nominated()
-    before = dict(gang.nominations)
-    taken = next(iter(before.values()))
-    nodes = {taken: used(racks(1, 3)[taken], 8)}
-    observed = ObservedGang(gang.state, nominations=before)
-    result = run_round(gang.capacity, changes(nodes, observed), NOW)
-    found = decided(result, "a-gang")
-    assert taken not in found.nodes.values()
-    assert found.gated
-
-
-def test_unplaced_gang_becomes_visible_to_autoscalers() -> None:
-    nodes = racks(1, 1)
-    result = run_round(ClusterCapacity(), changes(nodes, asks(demand("a", 2)), visible_after=30.0), NOW)
-    (state,) = result.changed.values()
-    assert state.waits
-    assert result.next_at == NOW + 30
-    later = replace(changes(nodes, ObservedGang(state)), visible_after=30.0)
-    found = decided(run_round(ClusterCapacity(), later, NOW + 30), "a-gang")
-    assert (found.gated, found.in_part, found.pins, set(found.nodes.values())) == (False, True, {}, {""})
-
-
-def test_gang_released_in_part_does_not_start_over() -> None:
-    state = GangState(demand("a", 2), Assignment(nodes={PodSlot("a", 0): ""}, in_part=True), stuck_since=NOW)
-    later = changes(racks(1, 1), ObservedGang(state, stuck=True))
-    result = run_round(ClusterCapacity(), later, NOW + timing.INCOMPLETE_GANG_LIMIT)
-    assert not decided(result, "a-gang").failed
-    placed = replace(state, decision=Assignment(nodes={PodSlot("a", 0): "r0-h0"}))
-    later = changes(racks(1, 1), ObservedGang(placed, stuck=True))
-    assert decided(run_round(ClusterCapacity(), later, NOW + timing.INCOMPLETE_GANG_LIMIT), "a-gang").failed
-
-
-def test_constrained_gang_is_never_released_in_part() -> None:
-    nodes = racks(1, 1)
-    wanted = demand("a", 2, required=RACK)
-    state = GangState(wanted, Waiting("full"), since=NOW)
-    later = changes(nodes, ObservedGang(state), visible_after=30.0)
-    assert waits(run_round(ClusterCapacity(), later, NOW + 1000), "a-gang")
-
-
 def test_host_is_pinned_where_it_is_required() -> None:
     result = run_round(ClusterCapacity(), changes(racks(2, 4), asks(demand("a", 2, 4, required=HOST))), NOW)
     found = decided(result, "a-gang")
@@ -277,32 +167,6 @@ def test_fallback_is_tried_after_its_time() -> None:
     assert all(each.waits for each in early.changed.values())
     found = decided(run_round(ClusterCapacity(), changes(nodes, ObservedGang(state)), NOW + 60), "a-gang")
     assert (found.attempt, found.pins["a"]) == (1, {BLOCK: "b0"})
-
-
-def test_gang_that_cannot_be_completed_fails_and_starts_over() -> None:
-    nodes = racks(2, 4)
-    first = run_round(ClusterCapacity(), changes(nodes, asks(demand("a", 2, required=RACK))), NOW)
-    (state,) = first.changed.values()
-    stuck = ObservedGang(state, stuck=True)
-    (state,) = run_round(ClusterCapacity(), changes(nodes, stuck), NOW).changed.values()
-    stuck = ObservedGang(state, stuck=True)
-    assert not run_round(ClusterCapacity(), changes(nodes, stuck), NOW + 1).changed
-    result = run_round(ClusterCapacity(), changes(nodes, stuck), NOW + timing.INCOMPLETE_GANG_LIMIT)
-    found = decided(result, "a-gang")
-    assert found.failed
-    (state,) = result.changed.values()
-    again = after_failure(state, state.demand, NOW)
-    other = decided(run_round(ClusterCapacity(), changes(nodes, ObservedGang(again)), NOW), "a-gang")
-    assert other.domain != found.domain
-    assert other.nominated, "more carefully this time"
-
-
-def test_gang_that_was_scheduled_does_not_start_over() -> None:
-    nodes, wanted = racks(1, 4), replace(demand("a", 2), was_scheduled=True)
-    (state,) = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW).changed.values()
-    stuck = ObservedGang(replace(state, stuck_since=NOW - 500), stuck=True)
-    result = run_round(ClusterCapacity(), changes(nodes, stuck), NOW)
-    assert not decided(result, "a-gang").failed
 
 
 def test_lost_pod_of_a_gang_that_breaks_its_level_is_replaced() -> None:
@@ -391,152 +255,6 @@ def test_changed_extra_pods_are_searched_for_again() -> None:
     assert decided(result, "a-gang").nodes.keys() == {PodSlot("a", 1)}
 
 
-def test_release_waits_for_outdated_nominations_of_others() -> None:
-    """Another gang was nominated to the same node before, and waits now."""
-    gang = Nominated()
-    node = gang.nominations["a-0"]
-    other = ObservedGang(
-        GangState(gated(demand("b", 3)), Waiting("full"), since=NOW), nominations={"b-0": node}
-    )
-
-    def released(nominations: dict[str, str]) -> bool:
-        seen = ObservedGang(gang.state, nominations=gang.nominations)
-        result = run_round(
-            gang.capacity, changes({}, seen, replace(other, nominations=nominations)), NOW
-        ).changed
-        found = result.get(gang.state.demand.gang, gang.state).decision
-        return isinstance(found, Assignment) and found.released
-
-    assert not released({"b-0": node})
-    assert released({})
-
-
-def test_existing_nominations_lead_to_another_round() -> None:
-    """Another process has nominated the pods to the same nodes: no event follows."""
-    gang = Nominated()
-    again = ObservedGang(GangState(gang.state.demand), nominations=gang.nominations)
-    result = run_round(ClusterCapacity(), changes(racks(1, 3), again), NOW)
-    assert (decided(result, "a-gang").gated, result.next_at) == (True, NOW)
-    other = replace(again, nominations={})
-    assert run_round(ClusterCapacity(), changes(racks(1, 3), other), NOW).next_at is None
-
-
-def test_reservation_follows_nomination_by_the_scheduler() -> None:
-    gang = Nominated()
-    released = replace(gang.state, decision=replace(gang.state.decision, released=True))
-    (free,) = set(racks(1, 3)) - set(gang.nominations.values())
-    moved = ObservedGang(released, nominations={**gang.nominations, "a-0": free})
-    result = run_round(gang.capacity, changes({}, moved, asks(demand("b", 1))), NOW)
-    assert set(decided(result, "b-gang").nodes.values()) == {gang.nominations["a-0"]}
-
-
-def test_preempting_gang_counts_only_pods_that_stay() -> None:
-    """Its nodes are over-committed by pods of a lower priority until the scheduler has preempted them."""
-    full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
-    capacity = ClusterCapacity()
-    first = run_round(capacity, changes(full, asks(demand("a", 2), priority=5)), NOW)
-    (state,) = first.changed.values()
-    state = replace(state, demand=gated(state.demand))
-    assert isinstance(state.decision, Assignment)
-    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
-    seen = ObservedGang(state, nominations=shown, priority=5)
-    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
-    assert found.released
-    assert found.hosts == found.nodes, "pods are preempted there, and not on other nodes"
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_only_occupied_nodes_are_pinned(grouped: bool) -> None:
-    """A pod whose node is free may go elsewhere if it is taken. It follows later, unless the pods form a
-    group, of which the scheduler considers none before all are released."""
-    nodes = racks(1, 2)
-    nodes["r0-h0"] = used(nodes["r0-h0"], 8, priority=0)
-    capacity = ClusterCapacity()
-    (state,) = run_round(capacity, changes(nodes, asks(demand("a", 2), priority=5)), NOW).changed.values()
-    state = replace(state, demand=replace(gated(state.demand), grouped=grouped))
-    assert isinstance(state.decision, Assignment)
-    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
-    found = decided(
-        run_round(capacity, changes({}, ObservedGang(state, nominations=shown, priority=5)), NOW), "a-gang"
-    )
-    assert (set(found.hosts.values()), found.preempting) == ({"r0-h0"}, not grouped)
-    assert all(map(found.releases, found.nodes)) == grouped
-
-
-def test_pod_beyond_the_minimum_is_not_pinned_to_a_host() -> None:
-    nodes = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
-    capacity, wanted = ClusterCapacity(), demand("a", 2, minimum=1)
-    (state,) = run_round(capacity, changes(nodes, asks(wanted, priority=5)), NOW).changed.values()
-    state = replace(state, demand=gated(state.demand))
-    assert isinstance(state.decision, Assignment)
-    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
-    assert len(shown) == 2
-    seen = ObservedGang(state, nominations=shown, priority=5)
-    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
-    assert set(found.hosts) == {PodSlot("a", 0)}
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_pod_of_a_group_created_later_is_not_waited_for(grouped: bool) -> None:
-    """Pods beyond the minimum of a group are created once the minimum is scheduled."""
-    first = WantedPod(PodSlot("a", 0), "a-0")
-    wanted = replace(demand("a", 2, minimum=1, required=RACK, existing={0: first}), grouped=grouped)
-    capacity = ClusterCapacity()
-    (state,) = run_round(capacity, changes(racks(1, 2), asks(wanted)), NOW).changed.values()
-    assert isinstance(state.decision, Assignment)
-    assert state.decision.gated
-    assert len(state.decision.nodes) == 2
-    unseen = run_round(capacity, changes({}, ObservedGang(state)), NOW)
-    assert not unseen.changed, "the pod of the minimum has no nomination yet"
-    seen = ObservedGang(state, nominations={"a-0": state.decision.nodes[first.slot]})
-    result = run_round(capacity, changes({}, seen), NOW)
-    assert bool(result.changed) == grouped
-    assert not grouped or decided(result, "a-gang").released
-
-
-def test_replacement_in_a_running_gang_is_not_pinned_to_a_host() -> None:
-    full = {name: used(each, 8, priority=0) for name, each in racks(1, 2).items()}
-    wanted = replace(gated(demand("a", 1)), was_scheduled=True)
-    capacity = ClusterCapacity()
-    (state,) = run_round(capacity, changes(full, asks(wanted, priority=5)), NOW).changed.values()
-    assert isinstance(state.decision, Assignment)
-    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
-    seen = ObservedGang(state, nominations=shown, priority=5)
-    found = decided(run_round(capacity, changes({}, seen), NOW), "a-gang")
-    assert (found.released, found.hosts) == (True, {})
-
-
-def test_cordoned_node_is_replaced_before_the_release() -> None:
-    gang = Nominated()
-    taken = next(iter(gang.nominations.values()))
-    known = racks(1, 3)[taken].node
-    assert known is not None
-    nodes = {taken: ObservedNode(replace(known, unschedulable=True))}
-    result = run_round(
-        gang.capacity, changes(nodes, ObservedGang(gang.state, nominations=gang.nominations)), NOW
-    )
-    assert taken not in decided(result, "a-gang").nodes.values()
-
-
-def test_gang_that_tolerates_a_cordon_is_released() -> None:
-    """It was decided on again in every round, and never released."""
-    nodes = racks(1, 2)
-    known = nodes["r0-h0"].node
-    assert known is not None
-    nodes["r0-h0"] = ObservedNode(replace(known, unschedulable=True))
-    wanted = demand("a", 2, required=RACK)
-    tolerant = replace(wanted.unit.parts[0].pods[0].shape, tolerations=(Toleration(operator="Exists"),))
-    unit = with_shapes(wanted.unit, {"a": lambda _: tolerant})
-    capacity = ClusterCapacity()
-    (state,) = run_round(capacity, changes(nodes, asks(replace(wanted, unit=unit))), NOW).changed.values()
-    state = replace(state, demand=gated(state.demand))
-    assert isinstance(state.decision, Assignment)
-    shown = {f"a-{slot.number}": node for slot, node in state.decision.nodes.items()}
-    assert set(shown.values()) == {"r0-h0", "r0-h1"}
-    result = run_round(capacity, changes({}, ObservedGang(state, nominations=shown)), NOW)
-    assert decided(result, "a-gang").released
-
-
 def test_nodes_that_a_gang_gives_up_are_free_for_extra_pods() -> None:
     """B leaves two nodes when one of them is taken: the other one is free for the extra pod of A."""
     capacity, nodes = ClusterCapacity(), racks(2, 3)
@@ -589,7 +307,7 @@ def test_nodes_that_a_gang_gives_up_are_free_for_older_gangs() -> None:
 def test_search_that_was_stopped_is_repeated_with_more_work(monkeypatch) -> None:
     limits: list[int] = []
 
-    def give_up(_index: object, _problem: object, work: int = 0) -> GaveUp:
+    def give_up(_index: object, _problem: object, work: int = 0, **_: object) -> GaveUp:
         limits.append(work)
         return GaveUp(work)
 
@@ -601,13 +319,6 @@ def test_search_that_was_stopped_is_repeated_with_more_work(monkeypatch) -> None
     assert not run_round(ClusterCapacity(), again, NOW + 1).changed
     run_round(ClusterCapacity(), again, NOW + timing.PLACEMENT_RETRY)
     assert limits == [timing.PLACEMENT_WORK, timing.PLACEMENT_WORK * timing.PLACEMENT_RETRY_WORK]
-
-
-def test_gang_that_was_scaled_in_is_released() -> None:
-    gang = Nominated()
-    gang.state = replace(gang.state, demand=replace(gang.state.demand, pods=gang.state.demand.pods[:1]))
-    gang.round()
-    assert gang.released
 
 
 def test_bound_pod_on_a_deleted_node_stops_no_round() -> None:
@@ -632,80 +343,6 @@ def test_successor_is_not_placed_on_an_unusable_node() -> None:
     assert decided(result, "a-gang").nodes == {PodSlot("a", 1): "r0-h2"}
 
 
-def test_incomplete_gang_without_a_place_starts_over() -> None:
-    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
-    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
-    wanted = demand("a", 2, required=RACK, existing={0: bound}, pinned={"a": {BLOCK: "b0", RACK: "r0"}})
-    first = run_round(ClusterCapacity(), changes(nodes, asks(wanted)), NOW)
-    (state,) = first.changed.values()
-    assert (state.waits, first.next_at) == (True, NOW + timing.HALF_BOUND_LIMIT)
-    capacity = ClusterCapacity()
-    capacity.observe(nodes)
-    later = NOW + timing.HALF_BOUND_LIMIT
-    result = run_round(capacity, changes({}, ObservedGang(state)), later)
-    found = decided(result, "a-gang")
-    assert (found.failed, found.domain) == (True, ("b0", "r0"))
-    (state,) = result.changed.values()
-    again = after_failure(state, demand("a", 2, required=RACK, pinned=wanted.pinned), later)
-    elsewhere = run_round(capacity, changes(racks(2, 2), ObservedGang(again)), later)
-    assert decided(elsewhere, "a-gang").domain == ("b0", "r1"), "other racks are not excluded"
-
-
-@pytest.mark.parametrize(("visible_after", "failed"), [(None, True), (60.0, False)])
-def test_incomplete_gang_may_have_been_released_in_part(visible_after: float | None, failed: bool) -> None:
-    nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
-    bound = WantedPod(PodSlot("a", 0), "a-0", "r0-h0", gated=False)
-    capacity, wanted = ClusterCapacity(), asks(demand("a", 2, existing={0: bound}))
-    first = run_round(capacity, changes(nodes, wanted, visible_after=visible_after), NOW)
-    (state,) = first.changed.values()
-    later = changes({}, ObservedGang(state), visible_after=visible_after)
-    changed = run_round(capacity, later, NOW + timing.HALF_BOUND_LIMIT).changed
-    decisions = [each.decision for each in changed.values()]
-    assert [each for each in decisions if isinstance(each, Assignment) and each.failed] == decisions
-    assert bool(decisions) == failed
-
-
-def test_gang_that_may_use_any_node_pauses_after_a_failure() -> None:
-    failed = GangState(demand("a", 2), Assignment(failed=True))
-    again = after_failure(failed, failed.demand, NOW)
-    capacity = ClusterCapacity()
-    first = run_round(capacity, changes(racks(1, 4), ObservedGang(again)), NOW)
-    assert "an earlier attempt failed there" in waits(first, "a-gang")
-    pause, _ = timing.FAILED_DOMAIN_BACKOFF
-    assert first.next_at == NOW + pause
-    (state,) = first.changed.values()
-    assert decided(run_round(capacity, changes({}, ObservedGang(state)), NOW + pause), "a-gang").nodes
-
-
-def test_gang_is_not_released_in_part_while_it_pauses() -> None:
-    failed = GangState(demand("a", 2), Assignment(failed=True), failures=2)
-    (until,) = after_failure(failed, failed.demand, NOW).failed.values()
-    capacity, visible = ClusterCapacity(), NOW + 30
-    assert visible < until
-    again = ObservedGang(after_failure(failed, failed.demand, NOW))
-    first = run_round(capacity, changes(racks(1, 4), again, visible_after=30.0), NOW)
-    assert first.next_at == until
-    (state,) = first.changed.values()
-    later = run_round(capacity, changes({}, ObservedGang(state), visible_after=30.0), visible)
-    assert waits(later, "a-gang")
-    assert later.next_at == until, "no round before the pause ends"
-    (state,) = later.changed.values()
-    found = decided(
-        run_round(capacity, changes({}, ObservedGang(state), visible_after=30.0), until), "a-gang"
-    )
-    assert not found.in_part
-    assert set(found.nodes.values()) < racks(1, 4).keys()
-
-
-def test_full_cluster_is_released_in_part_after_the_pause() -> None:
-    failed = GangState(demand("a", 2), Assignment(failed=True), failures=2)
-    state = replace(after_failure(failed, failed.demand, NOW), since=NOW, decision=Waiting("no room"))
-    (until,) = state.failed.values()
-    full = {name: used(each, 8) for name, each in racks(1, 2).items()}
-    result = run_round(ClusterCapacity(), changes(full, ObservedGang(state), visible_after=30.0), until)
-    assert decided(result, "a-gang").in_part
-
-
 def test_waiting_gang_is_not_searched_for_if_nothing_is_free(monkeypatch) -> None:
     nodes = {name: used(each, 8) for name, each in racks(1, 2).items()}
     capacity = ClusterCapacity()
@@ -718,6 +355,23 @@ def test_waiting_gang_is_not_searched_for_if_nothing_is_free(monkeypatch) -> Non
     assert decided(run_round(capacity, changes(racks(1, 2), ObservedGang(state)), NOW + 3), "a-gang")
 
 
-def test_many_failures_are_no_error() -> None:
-    state = GangState(demand("a", 1), Assignment(domain=("b0",), failed=True), failures=5000)
-    assert after_failure(state, state.demand, NOW).failed == {("b0",): NOW + timing.FAILED_DOMAIN_BACKOFF[1]}
+def test_bug_in_the_decision_on_one_gang_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = RecursionError("too deep")
+
+    def fails_for_a(capacity: ClusterCapacity, wanted: Demand, *args: Any, **kwargs: Any) -> Any:
+        capacity.reserve(wanted.gang, {})
+        if wanted.gang.name == "a-gang":
+            raise bug
+        return decision.decide(capacity, wanted, *args, **kwargs)
+
+    monkeypatch.setattr(next_state, "decide", fails_for_a)
+    first, second = asks(demand("a", 1, created="1")), asks(demand("b", 1, created="2"))
+    result = run_round(ClusterCapacity(), changes(racks(1, 4), first, second, hold_after=0.0), NOW)
+    assert decided(result, "b-gang").nodes
+    assert not decided(result, "b-gang").nominated, "the first gang does not wait for nodes"
+    failed = result.changed[first.state.demand.gang]
+    assert isinstance(failed.decision, Waiting)
+    assert "RecursionError, see the operator's log" in failed.decision.message
+    assert failed.retry_at == NOW + timing.PLACEMENT_RETRY
+    assert result.unexpected == {first.state.demand.gang: bug}
+    assert result.next_at == failed.retry_at

@@ -15,13 +15,17 @@ from msgspec.structs import replace
 from grove import timing
 from grove.plan.placement.assignment import Assignment, GangName, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity
-from grove.plan.placement.decision import asked_unit, kept_pins, pinned_unit, reservations, usable_by
+from grove.plan.placement.decision import asked_unit, reservations, usable_by
 from grove.plan.placement.demand import Demand, pod_name, walk
-from grove.plan.placement.state import ClusterChanges, GangState, Hold, ObservedGang
+from grove.plan.placement.domain_members import NodesByDomain, partitions_of
+from grove.plan.placement.pins import kept_pins, pinned_unit, with_existing_pins
+from grove.plan.placement.rounds.next_state import Round
+from grove.plan.placement.state import GangState, Hold, ObservedGang
 from grove.topology.placement.answers import Placed
 from grove.topology.placement.index import ClusterIndex, View
 from grove.topology.placement.model import CLUSTER, Amounts, Domain, Problem, Unit
 from grove.topology.placement.refusals import units_key
+from grove.topology.placement.search.state import WorkMeter
 from grove.topology.placement.solve import solve
 
 
@@ -42,15 +46,12 @@ def keep_hold(capacity: ClusterCapacity, gang: ObservedGang, state: GangState, n
 
 
 def grant_holds(
-    capacity: ClusterCapacity,
-    changes: ClusterChanges,
-    states: Mapping[GangName, GangState],
-    now: float,
-    *,
-    ended: bool,
+    current: Round, states: Mapping[GangName, GangState], *, ended: bool
 ) -> dict[GangName, GangState]:
     """Hold nodes for gangs that have waited for long enough. Those for which nodes were held less often come
-    first, so that gangs take turns. `ended`: a hold has ended, so that other gangs may find nodes now."""
+    first, so that gangs take turns. `ended`: a hold has ended, so that other gangs may find nodes now. A gang
+    whose search fails by a bug gets no hold, so that all others get theirs."""
+    capacity, changes, now = current.capacity, current.changes, current.now
     taken = {state.hold.domain for state in states.values() if state.hold is not None}
     waiting = [
         (gang, state)
@@ -62,31 +63,64 @@ def grant_holds(
         and (ended or now >= state.hold_from)
     ]
     changed: dict[GangName, GangState] = {}
-    searches, refused = 0, set[Hashable]()
+    search = _Search(current, taken)
     for gang, state in sorted(waiting, key=lambda each: (each[1].holds, -each[0].priority, *each[1].order)):
         demand = state.demand
-        kind = _kind(capacity, demand, gang.requests)
-        if kind not in refused and searches == timing.HOLD_SEARCHES:
-            changed[demand.gang] = replace(state, hold_from=min(state.hold_from, now))  # in the next round
-            continue
-        hold = None
-        if kind not in refused:
-            searches += 1
-            hold = find_hold(capacity, demand, gang.requests, taken, now + timing.HOLD_LIMIT)
-        if hold is None:
-            refused.add(kind)
+        try:
+            hold = search.hold(gang, demand)
+        except Exception as bug:
+            hold, current.unexpected[demand.gang] = None, bug
+        if hold is _LATER:
+            changed[demand.gang] = replace(state, hold_from=min(state.hold_from, now))
+        elif hold is None:
             changed[demand.gang] = replace(state, hold_from=now + changes.hold_after)
-            continue
-        capacity.reserve(demand.gang, reservations(demand, gang.requests, hold.nodes))
-        taken.add(hold.domain)
-        changed[demand.gang] = _held(replace(state, hold=hold, holds=state.holds + 1), hold)
+        else:
+            capacity.reserve(demand.gang, reservations(demand, gang.requests, hold.nodes))
+            changed[demand.gang] = _held(replace(state, hold=hold, holds=state.holds + 1), hold)
     return changed
 
 
-def _kind(capacity: ClusterCapacity, demand: Demand, requests: Mapping[str, Amounts]) -> Hashable:
+_LATER = Hold((), {}, 0.0)
+"""Not searched for in this round."""
+
+
+class _Search:
+    """The searches for holds in one round: their number is limited, and gangs of a kind that found none are
+    not searched for again."""
+
+    def __init__(self, current: Round, taken: set[Domain]) -> None:
+        self._capacity, self._members, self._taken = current.capacity, current.members, taken
+        self._turns = current.turns
+        self._until = current.now + timing.HOLD_LIMIT
+        self._searches, self._refused = 0, set[Hashable]()
+
+    def hold(self, gang: ObservedGang, demand: Demand) -> Hold | None:
+        """The hold for a gang; None if there is none, `_LATER` after too many searches."""
+        nodes = self._members.of(demand)
+        kind = _kind(self._capacity, demand, gang.requests, nodes)
+        if kind in self._refused:
+            return None
+        if self._searches == timing.HOLD_SEARCHES or self._turns.over:
+            return _LATER
+        self._searches += 1
+        meter = self._turns.meter(demand.gang)
+        hold = find_hold(self._capacity, demand, gang.requests, self._taken, self._until, nodes, meter)
+        if hold is None:
+            self._refused.add(kind)
+        else:
+            self._taken.add(hold.domain)
+        return hold
+
+
+def _kind(
+    capacity: ClusterCapacity, demand: Demand, requests: Mapping[str, Amounts], members: NodesByDomain
+) -> Hashable:
     """Equal for gangs of which none finds a hold if one of them does not."""
-    unit = asked_unit(capacity.domains(demand.levels), demand, requests)
-    return demand.levels, units_key((unit, pinned_unit(unit, kept_pins(unit, demand))))
+    index = capacity.domains(demand.levels)
+    demand = with_existing_pins(index, demand)
+    unit = asked_unit(index, demand, requests)
+    partitions = partitions_of(index, unit, demand, members)
+    return demand.levels, units_key((unit, pinned_unit(unit, kept_pins(unit, demand)))), partitions
 
 
 def _held(state: GangState, hold: Hold) -> GangState:
@@ -110,14 +144,19 @@ def find_hold(
     requests: Mapping[str, Amounts],
     taken: Collection[Domain],
     until: float,
+    members: NodesByDomain | None = None,
+    meter: WorkMeter | None = None,
 ) -> Hold | None:
-    """A hold for a gang; None if no domain could hold it, or none besides those that are `taken`."""
+    """A hold for a gang; None if no domain could hold it, or none besides those that are `taken`. `members`:
+    the nodes with pods of its fabric domains. `meter`: what is left of the work for it."""
     index = capacity.index(demand.levels)
+    demand = with_existing_pins(index, demand)
     unit = asked_unit(index, demand, requests)
-    problem = Problem(pinned_unit(unit, kept_pins(unit, demand)))
+    partitions = partitions_of(index, unit, demand, members or {})
+    problem = Problem(pinned_unit(unit, kept_pins(unit, demand)), partitions=partitions)
     candidates = (each for each in _closest_domains(index, unit) if each not in taken)
     for domain, _ in zip(candidates, range(timing.HOLD_DOMAINS), strict=False):
-        found = _place(index, replace(problem, within=domain), _vacatable(index, unit, domain))
+        found = _place(index, replace(problem, within=domain), _vacatable(index, unit, domain), meter)
         if found is not None:
             nodes = {
                 pod.slot: found.nodes[name]
@@ -128,12 +167,14 @@ def find_hold(
     return None
 
 
-def _place(index: ClusterIndex, problem: Problem, vacatable: list[str]) -> Placed | None:
+def _place(
+    index: ClusterIndex, problem: Problem, vacatable: list[str], meter: WorkMeter | None
+) -> Placed | None:
     """The placement that needs the fewest of these nodes to get free, in their order."""
 
     def with_vacated(count: int) -> Placed | None:
         vacated = frozenset(vacatable[:count])
-        answer = solve(index, replace(problem, vacated=vacated), improvement_limit=0)
+        answer = solve(index, replace(problem, vacated=vacated), improvement_limit=0, meter=meter)
         return answer if isinstance(answer, Placed) else None
 
     if (found := with_vacated(len(vacatable))) is None:

@@ -5,10 +5,10 @@ all others.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Iterator
 
-from grove.plan.placement.assignment import Assignment, GangName
+from grove.plan.placement.assignment import Assignment, GangName, Pins
 from grove.plan.placement.release import outdated_nominations
 from grove.plan.placement.state import GangState, ObservedGang
 
@@ -18,6 +18,8 @@ class Rivals:
 
     def __init__(self, gangs: Iterable[ObservedGang]) -> None:
         self._assigned, self._holding = _ByPriority(), _ByPriority()
+        self._held: dict[GangName, Pins] = {}
+        """The labels of the domains that are held."""
         for gang in gangs:
             self.update(gang, gang.state)
 
@@ -25,16 +27,34 @@ class Rivals:
         """The state of a gang has changed."""
         nominated, decision = bool(state.nominations), state.decision
         self._assigned.set(gang, nominated and isinstance(decision, Assignment) and decision.gated)
-        self._holding.set(gang, nominated and state.waits)
+        # The nodes stay reserved until it is decided on again.
+        holds = decision is None and state.hold is not None
+        self._holding.set(gang, (nominated and state.waits) or holds)
+        if state.hold is not None:
+            self._held[state.demand.gang] = dict(zip(state.demand.levels, state.hold.domain, strict=False))
 
     def of(self, gang: ObservedGang) -> Iterator[GangName]:
-        """Those that give way to a gang: to a higher priority, and a hold also to a gang that has lost
-        pods."""
-        has_lost = any(pod.node for pod in gang.state.demand.pods)
+        """Those that give way to a gang: to a higher priority, and a hold also to the replacement of pods in
+        its domain."""
         yield from self._assigned.below(gang.priority)
-        for name in self._holding.below(gang.priority, or_equal=has_lost):
-            if name != gang.state.demand.gang:
+        yield from self._holding.below(gang.priority)
+        yield from self.holds_before(gang)
+
+    def holds_before(self, gang: ObservedGang) -> Iterator[GangName]:
+        """The holds of the same priority that give way to a gang: where its pods are replaced."""
+        demand, holding = gang.state.demand, self._holding.of(gang.priority)
+        if not holding or not demand.replaces_pods:
+            return
+        former = demand.former_domains
+        for name in holding:
+            held = self._held.get(name, {})
+            if name != demand.gang and any(_overlap(held, domain) for domain in former):
                 yield name
+
+
+def _overlap(one: Pins, other: Pins) -> bool:
+    """Whether a node may be in both domains. An empty one is the whole cluster."""
+    return all(other.get(key, value) == value for key, value in one.items())
 
 
 class _ByPriority:
@@ -58,10 +78,12 @@ class _ByPriority:
             if not found:
                 del self._gangs[priority], self._priorities[bisect_left(self._priorities, priority)]
 
-    def below(self, priority: int, *, or_equal: bool = False) -> Iterator[GangName]:
-        end = (bisect_right if or_equal else bisect_left)(self._priorities, priority)
-        for each in self._priorities[:end]:
+    def below(self, priority: int) -> Iterator[GangName]:
+        for each in self._priorities[: bisect_left(self._priorities, priority)]:
             yield from self._gangs[each]
+
+    def of(self, priority: int) -> Collection[GangName]:
+        return self._gangs.get(priority, ())
 
 
 class OutdatedNominations:

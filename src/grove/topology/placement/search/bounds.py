@@ -23,6 +23,7 @@ class Bounds:
     ) -> None:
         self._index, self.view, self.work, self._joints = index, view, work, joints
         self._rooms: dict[tuple[int, Domain], int] = {}
+        self._confined: dict[int, Counter[Domain]] = {}
         self._copies: dict[tuple[int, Domain], int] = {}
         self._shortfalls: dict[tuple[int, Domain], PlacementUnit | None] = {}
         self._demands: dict[int, list[tuple[PodClass | JointClass, int]]] = {}
@@ -32,6 +33,8 @@ class Bounds:
         key = (pod_class.number, domain)
         found = self._rooms.get(key)
         if found is None:
+            if pod_class.confined is not None:
+                return self._confined_rooms(pod_class, pod_class.confined).get(domain, 0)
             found = self._rooms[key] = self._count(pod_class, domain)
         return found
 
@@ -106,6 +109,18 @@ class Bounds:
             if count and pod_class.eligible(i):
                 slots += count
         return slots
+
+    def _confined_rooms(self, pod_class: PodClass | JointClass, nodes: Sequence[int]) -> Counter[Domain]:
+        """By domain, the room for a class that can only go to these nodes."""
+        found = self._confined.get(pod_class.number)
+        if found is None:
+            found = self._confined[pod_class.number] = Counter()
+            self.work.spend(len(nodes))
+            for i in nodes:
+                if (count := pod_class.slots(self.view.free[i])) and pod_class.eligible(i):
+                    for domain in self._index.domains_of[i]:
+                        found[domain] += count
+        return found
 
     def _has_amounts(self, unit: PlacementUnit, domain: Domain) -> bool:
         if not unit.needs:

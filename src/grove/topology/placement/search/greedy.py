@@ -6,7 +6,7 @@ A failure here proves nothing; `search` decides then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from grove import timing
 from grove.topology.placement.index import ClusterIndex
@@ -158,7 +158,9 @@ class Greedy:
         """Put pods on the nodes of an area: those that break least first, then those with the least room.
         What has to break is used up domain by domain."""
         index, pod_class, state = self._index, load.pod_class, self._state
-        members = index.members.get(area, ())
+        members: Sequence[int] = index.members.get(area, ())
+        if pod_class.confined is not None:
+            members = [i for i in pod_class.confined if area in index.domains_of[i]]
         self._work.spend(len(members))
         extended = [d for d, counts in enumerate(index.extended) if counts]
         found = []

@@ -18,12 +18,31 @@ class JointClass:
     for pods of the class, on all nodes that admit any of them.
     """
 
-    def __init__(self, number: int, weights: dict[PodClass, int], pairs: tuple[tuple[int, int], ...]) -> None:
-        self.number, self.weights, self._pairs = number, weights, pairs
+    def __init__(
+        self,
+        index: ClusterIndex,
+        number: int,
+        weights: dict[PodClass, int],
+        pairs: tuple[tuple[int, int], ...],
+    ) -> None:
+        self._index, self.number, self.weights, self._pairs = index, number, weights, pairs
         self.known_slots: dict[Vector, int] = {}
+        self.confined = None
+        self._keys = tuple(sorted({key for each in weights for key in each.keys}))
+        self._by_name = any(each.by_name for each in weights)
+        self._eligible: dict[object, bool] = {}
 
     def eligible(self, i: int) -> bool:
-        return any(each.eligible(i) for each in self.weights)
+        """Whether node i admits pods of one of the classes. Nodes that do not differ in what matters share
+        the answer: with many classes it takes long."""
+        if self._by_name:
+            return any(each.eligible(i) for each in self.weights)
+        labels = self._index.node(i).labels
+        key = (self._index.profiles[i], *(labels.get(name) for name in self._keys))
+        found = self._eligible.get(key)
+        if found is None:
+            found = self._eligible[key] = any(each.eligible(i) for each in self.weights)
+        return found
 
     def slots(self, free: Vector) -> int:
         found = self.known_slots.get(free)
@@ -38,16 +57,17 @@ class JointClass:
 
 
 def joint_classes(index: ClusterIndex, classes: Iterable[PodClass]) -> list[JointClass]:
-    """For each class to which others can be compared. The numbers continue those of the classes."""
+    """For each class to which others can be compared, one for all that ask for the same. The numbers continue
+    those of the classes."""
     known = list(classes)
     # Each pod counts as one pod, however large it is: with these a larger pod would replace one other only.
     ones = {index.dims.get(PODS), index.dims.get(FABRIC_POD)}
     found: list[JointClass] = []
-    for pod_class in known:
-        pairs = tuple((d, amount) for d, amount in pod_class.pairs if d not in ones)
+    asked = (tuple((d, amount) for d, amount in each.pairs if d not in ones) for each in known)
+    for pairs in dict.fromkeys(asked):
         weights = {each: weight for each in known if (weight := _weight(each, pairs))}
         if pairs and len(weights) > 1:
-            found.append(JointClass(len(known) + len(found), weights, pairs))
+            found.append(JointClass(index, len(known) + len(found), weights, pairs))
     return found
 
 

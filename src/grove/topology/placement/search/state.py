@@ -28,6 +28,18 @@ class Work:
             raise OutOfWork
 
 
+class WorkMeter:
+    """Counts the steps of several searches: those for one gang, within those of all gangs."""
+
+    def __init__(self, limit: int, within: WorkMeter | None = None) -> None:
+        self.left, self._within = limit, within
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self._within is not None:
+            self._within.spend(steps)
+
+
 class Step(NamedTuple):
     """Pods that were put on a node."""
 
