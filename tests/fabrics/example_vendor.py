@@ -27,6 +27,7 @@ class Example:
 
     vendor = "example"
     annotation_key = "example.com/fabric"
+    annotation_prefix = "example.com/fabric"
     scope_key = "example.com/fabric-scope"
     options: Mapping[str, tuple[str, ...]] = {}
     supports_auto = False
@@ -35,6 +36,8 @@ class Example:
     advice = "install the example driver"
     driver = ""
     domain_label = ""
+    partition_label = ""
+    partition_nodes = 0
     accelerator_classes: frozenset[str] = frozenset()
 
     def preflight(self, discovery: Discovery) -> list[Finding]:

@@ -19,5 +19,12 @@ def test_b7_nodes_without_channel_are_named():
     assert many.smallest == 0
 
 
+def test_largest_partition_counts_nodes_with_a_channel():
+    partitions = {"a": "p", "b": "p", "c": "q", "d": "q", "e": "q", "cpu": ""}
+    found = channel_coverage(dict.fromkeys("abcde", 8), dict.fromkeys("abce", 1), partitions)
+    assert found.largest_partition == 2
+    assert channel_coverage({"a": 8}, {"a": 1}).largest_partition == 0
+
+
 def test_b7_full_coverage_gives_no_message():
     assert coverage_problem(channel_coverage({"a": 8, "cpu": 0}, {"a": 1}), NVIDIA) == ""

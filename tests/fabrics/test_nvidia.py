@@ -122,7 +122,7 @@ def test_cd_domain_is_elastic_and_names_its_template():
                     {"name": "c", "cliqueID": "", "status": "Ready"},
                 ]
             },
-            DomainView(2, 3, ("c.0", "c.1"), ("a", "b", "c")),
+            DomainView(2, 3, ("c.0", "c.1"), ("a", "b", "c"), ("b",), ("c",)),
         ),
     ],
 )
@@ -172,7 +172,9 @@ def test_channels_and_gpus_are_counted():
 
 def test_p2_other_crd_version_is_fatal():
     other = Discovery(frozenset({("resource.nvidia.com", "v1alpha1", "computedomains")}))
-    assert NVIDIA.preflight(other)[0].severity is Severity.FATAL
+    (finding,) = NVIDIA.preflight(other)
+    assert finding.severity is Severity.FATAL
+    assert "serves only v1alpha1 and not v1beta1: install the NVIDIA DRA driver in a" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import DomainPacking
 from grove.fabrics.registry import providers
 from tests.fabrics.example_vendor import Example
 
@@ -62,3 +63,8 @@ def test_auto_mode_needs_a_supporting_vendor():
         == "fabrics: network.autoMNNVLEnabled needs a vendor that supports it: add nvidia, or disable it"
     )
     assert providers(("nvidia",), auto=True).auto is not None
+
+
+def test_default_packing_is_that_of_the_configuration():
+    assert providers(("nvidia",)).packing is DomainPacking.PREFERRED
+    assert providers(("nvidia",), packing=DomainPacking.REQUIRED).packing is DomainPacking.REQUIRED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -19,14 +20,21 @@ class ChannelCoverage(Struct, frozen=True):
     """The names of the nodes without a channel."""
     smallest: int
     """The lowest number of accelerators of a node with a channel; 0 if there is no such node."""
+    largest_partition: int = 0
+    """How many nodes with a channel the largest partition of the fabric has."""
 
 
-def channel_coverage(accelerators: Mapping[str, int], channels: Mapping[str, int]) -> ChannelCoverage:
-    """From the number of accelerators and of channels of each node."""
+def channel_coverage(
+    accelerators: Mapping[str, int], channels: Mapping[str, int], partitions: Mapping[str, str] | None = None
+) -> ChannelCoverage:
+    """From the number of accelerators and of channels of each node, and the partition that it is in."""
     accelerated = {node: amount for node, amount in accelerators.items() if amount}
     joinable = [amount for node, amount in accelerated.items() if channels.get(node)]
     without = tuple(sorted(node for node in accelerated if not channels.get(node)))
-    return ChannelCoverage(len(accelerated), without, min(joinable, default=0))
+    sizes = Counter(value for node, value in (partitions or {}).items() if value and channels.get(node))
+    return ChannelCoverage(
+        len(accelerated), without, min(joinable, default=0), max(sizes.values(), default=0)
+    )
 
 
 def coverage_problem(found: ChannelCoverage, provider: FabricDomainProvider) -> str:

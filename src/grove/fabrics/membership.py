@@ -24,6 +24,8 @@ class DomainMembership(Struct, frozen=True):
 
     requirement: DomainRequirement
     replicas: tuple[int, ...]
+    cliques: tuple[str, ...] = ()
+    """The cliques whose pods join it, by their names in the set. For the status of sets only."""
 
 
 def domains_of_replica(
@@ -52,8 +54,16 @@ def memberships(
             _, replicas = inside.setdefault((requirement.vendor, name), (requirement, {}))
             replicas[replica] = None
     return {
-        key: DomainMembership(requirement, tuple(replicas)) for key, (requirement, replicas) in inside.items()
+        key: DomainMembership(requirement, tuple(replicas), _cliques(found, requirement))
+        for key, (requirement, replicas) in inside.items()
     }
+
+
+def _cliques(found: DomainRequirements, requirement: DomainRequirement) -> tuple[str, ...]:
+    same = (requirement.vendor, requirement.name(0))
+    return tuple(
+        name for name, asked in found.items() if any((each.vendor, each.name(0)) == same for each in asked)
+    )
 
 
 def membership_in(

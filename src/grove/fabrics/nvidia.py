@@ -6,7 +6,7 @@ spec. Every pod claims a channel from it, one exclusive device per node.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grove.api.meta import ObjectMeta
@@ -35,6 +35,7 @@ class Nvidia:
 
     vendor = VENDOR
     annotation_key = external_keys.NVIDIA_COMPUTE_DOMAIN
+    annotation_prefix = external_keys.NVIDIA_COMPUTE_PREFIX
     scope_key = external_keys.NVIDIA_COMPUTE_DOMAIN_SCOPE
     options: Mapping[str, tuple[str, ...]] = {external_keys.NVIDIA_ALLOCATION_MODE: ("Single", "All")}
     supports_auto = True
@@ -43,17 +44,25 @@ class Nvidia:
     advice = "install the NVIDIA DRA driver"
     driver = "compute-domain.nvidia.com"
     domain_label = external_keys.NVIDIA_DRIVER_COMPUTE_DOMAIN
+    partition_label = external_keys.NVIDIA_GPU_CLIQUE
+    partition_nodes = 18  # the driver's default
     accelerator_classes = frozenset({"gpu.nvidia.com"})
 
     def preflight(self, discovery: Discovery) -> list[Finding]:
         """The ComputeDomain CRD must be served; ResourceClaims should be, and the driver should have
         channels."""
         if not discovery.serves(self.api):
+            problem = f"is missing: {self.advice}"
+            if other := discovery.versions(self.api):
+                problem = (
+                    f"serves only {', '.join(other)} and not {self.api.version}: {self.advice} in a version "
+                    "that does"
+                )
             return [
                 Finding(
                     Severity.FATAL,
                     "automatic MNNVL is enabled (network.autoMNNVLEnabled) but the ComputeDomain CRD "
-                    f"({self.api.crd_name}) is missing: {self.advice}, or disable automatic MNNVL",
+                    f"({self.api.crd_name}) {problem}, or disable automatic MNNVL",
                 )
             ]
         if not discovery.serves(pod_claims.CLAIMS):
@@ -115,12 +124,24 @@ class Nvidia:
         return pod_claims.with_claim(pod_spec, self.claim_name, template_name, accelerated, policy)
 
     def observe(self, domain: Domain) -> DomainView:
-        """From the nodes in the status: an elastic domain without nodes reports itself as ready at once."""
+        """From the nodes in the status: an elastic domain without nodes reports itself as ready at once.
+        A node whose GPUs are in no fabric has no clique, and is ready without IMEX."""
         nodes = (domain.status or {}).get("nodes") or []
         partitions = {str(node["cliqueID"]) for node in nodes if node.get("cliqueID")}
-        ready = sum(node.get("status") == "Ready" for node in nodes)
         named = tuple(str(node["name"]) for node in nodes if node.get("name"))
-        return DomainView(ready, len(nodes), tuple(sorted(partitions)), named)
+        not_ready = [node for node in nodes if node.get("status") != "Ready"]
+        return DomainView(
+            len(nodes) - len(not_ready),
+            len(nodes),
+            tuple(sorted(partitions)),
+            named,
+            _names(not_ready),
+            _names(node for node in nodes if not node.get("cliqueID")),
+        )
+
+
+def _names(nodes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(sorted(str(node["name"]) for node in nodes if node.get("name")))
 
 
 def _missing(driver: str, discovery: Discovery) -> Iterator[str]:

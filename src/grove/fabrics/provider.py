@@ -65,6 +65,12 @@ class Discovery(Struct, frozen=True):
         """Whether the kind is served in exactly this version."""
         return (api.group, api.version, api.plural) in self.served
 
+    def versions(self, api: ForeignKind) -> list[str]:
+        """The versions in which the kind is served."""
+        return sorted(
+            version for group, version, plural in self.served if (group, plural) == (api.group, api.plural)
+        )
+
 
 class DomainRequest(Struct, frozen=True):
     """A domain that is to be created."""
@@ -95,6 +101,11 @@ class DomainView(Struct, frozen=True):
     """The partitions of the fabric that its nodes are in; more than one means that the fabric is split."""
     nodes: tuple[str, ...] = ()
     """The names of its nodes."""
+    not_ready: tuple[str, ...] = ()
+    """Those of them that are not ready."""
+    without_partition: tuple[str, ...] = ()
+    """Those of them that are in no partition: the fabric joins them with no other node. Empty for a vendor
+    without partitions."""
 
 
 @runtime_checkable
@@ -112,14 +123,19 @@ class FabricDomainProvider(Protocol):
         ...
 
     @property
+    def annotation_prefix(self) -> str:
+        """The beginning, in lower case, of all its annotations; an unknown one is probably misspelled."""
+        ...
+
+    @property
     def scope_key(self) -> str:
         """The annotation of a clique with the `Scope` of that domain."""
         ...
 
     @property
     def options(self) -> Mapping[str, tuple[str, ...]]:
-        """Annotations with options of a domain, and their allowed values. They are on the clique that names
-        the domain, or on the set that gets it automatically."""
+        """Annotations with options of a domain, and their allowed values, the default first. They are on the
+        clique that names the domain, or on the set that gets it automatically."""
         ...
 
     @property
@@ -150,6 +166,17 @@ class FabricDomainProvider(Protocol):
     @property
     def domain_label(self) -> str:
         """The label of a node with the UID of the domain that the node is in; empty if nodes have none."""
+        ...
+
+    @property
+    def partition_label(self) -> str:
+        """The label of a node with the partition of the fabric that it is in: there are no links to nodes of
+        other partitions. Empty if there are no partitions."""
+        ...
+
+    @property
+    def partition_nodes(self) -> int:
+        """The highest number of nodes of one partition that can be in a domain; 0 if there is no limit."""
         ...
 
     @property

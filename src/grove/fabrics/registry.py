@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from grove.api.configuration.loading import ConfigurationError
+from grove.api.configuration.types import DomainPacking
 from grove.fabrics import nvidia
 from grove.fabrics.provider import FabricDomainProvider
 
@@ -22,6 +23,8 @@ class Providers(Struct, frozen=True):
     """The providers in use, sorted by vendor."""
 
     by_vendor: Mapping[str, FabricDomainProvider] = {}
+    packing: DomainPacking = DomainPacking.PREFERRED
+    """Whether the pods of a domain are placed in one partition, for sets that do not say it."""
 
     def __iter__(self) -> Iterator[FabricDomainProvider]:
         return iter(self.by_vendor.values())
@@ -40,11 +43,15 @@ class Providers(Struct, frozen=True):
 
 
 def providers(
-    listed: Iterable[str], others: Mapping[str, Factory] | None = None, *, auto: bool = False
+    listed: Iterable[str],
+    others: Mapping[str, Factory] | None = None,
+    *,
+    auto: bool = False,
+    packing: DomainPacking = DomainPacking.PREFERRED,
 ) -> Providers:
     """The providers that a configuration lists. Raises ConfigurationError with all problems at once. `auto`:
-    one of them must support automatic domains."""
-    factories = {**(others or {}), **_BUILT_IN}
+    one of them must support automatic domains. `packing`: for sets that do not say it."""
+    factories = {**(others or {}), **BUILT_IN}
     created: dict[str, FabricDomainProvider] = {}
     problems: list[str] = []
     for index, vendor in enumerate(listed):
@@ -64,7 +71,7 @@ def providers(
         )
     if problems:
         raise ConfigurationError(tuple(problems))
-    return Providers(dict(sorted(created.items())))
+    return Providers(dict(sorted(created.items())), packing)
 
 
 def _checked(vendor: str, provider: FabricDomainProvider) -> FabricDomainProvider:
@@ -91,4 +98,4 @@ def _conflicts(created: Mapping[str, FabricDomainProvider]) -> Iterator[str]:
                 yield f"fabrics: {other} and {vendor} both use the {what[0]} {what[1]}: list only one of them"
 
 
-_BUILT_IN: Mapping[str, Factory] = {nvidia.VENDOR: nvidia.Nvidia}
+BUILT_IN: Mapping[str, Factory] = {nvidia.VENDOR: nvidia.Nvidia}

@@ -165,7 +165,8 @@ def _requirement(
     by_claim: tuple[str, ...],
 ) -> DomainRequirement | None:
     if named := clique.annotations.get(provider.annotation_key):
-        return DomainRequirement(provider.vendor, Mode.EXPLICIT, scope_of(clique, provider), named)
+        scope = scope_of(clique, provider)
+        return DomainRequirement(provider.vendor, Mode.EXPLICIT, scope, named, by_claim=by_claim)
     group = by_group.get(clique.name, keys.MNNVL_GROUP_NONE)
     in_group = group != keys.MNNVL_GROUP_NONE
     if not provider.supports_auto or not (automatic or in_group):
@@ -179,9 +180,12 @@ def _requirement(
 def _with_options(
     requirement: DomainRequirement, clique: CliqueTemplate, of_set: Mapping[str, str], providers: Providers
 ) -> DomainRequirement:
+    """The requirement with the options of its annotations; a default is the same as no annotation."""
     annotations = clique.annotations if requirement.mode is Mode.EXPLICIT else of_set
     chosen = tuple(
-        (key, annotations[key]) for key in providers.of(requirement.vendor).options if key in annotations
+        (key, value)
+        for key, (default, *_) in providers.of(requirement.vendor).options.items()
+        if (value := annotations.get(key, default)) != default
     )
     return replace(requirement, options=chosen) if chosen else requirement
 

@@ -8,7 +8,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from grove.api.configuration.types import DomainPacking
 from grove.api.types.common import LastError
+from grove.fabrics.domain_pods import NO_PODS, DomainPods
 from grove.fabrics.membership import DomainMembership
 from grove.fabrics.provider import Domain, FabricDomainProvider
 from grove.fabrics.requirements import DomainRequirement
@@ -23,7 +25,13 @@ class DomainState(StrEnum):
     TERMINATING = "terminating"
     CONFLICT = "conflict"
     TEMPLATE_CONFLICT = "template conflict"
+    TEMPLATE_MISSING = "template missing"
+    """The driver has not created its claim template yet."""
     NOT_SERVED = "not served"
+    OUTDATED = "other version served"
+    """The CRD exists, and serves only versions that the operator does not use."""
+    NO_GROUP = "no group"
+    """It is for replicas of a scaling group, and the clique is in none."""
 
 
 class DomainReport(Struct, frozen=True, gc=False):
@@ -31,6 +39,9 @@ class DomainReport(Struct, frozen=True, gc=False):
 
     busy: str = ""
     """The message about the holders of the channels that its pods wait for."""
+    problems: tuple[tuple[str, str], ...] = ()
+    """Why its pods cannot use it, as pairs of reason and message: sets and replicas look again when they
+    change, also if that follows from the time alone."""
     failure: LastError | None = None
     """Why it could not be created or changed."""
 
@@ -47,9 +58,10 @@ class ResolvedDomain(Struct, frozen=True):
     found: Domain | None = None
     channels: int | None = None
     """How many pods of the whole cluster can be in domains of the vendor at once; None if not known."""
-    nodes: frozenset[str] = frozenset()
-    """The nodes that its pods are on: each of them should be in the domain. For the status of sets only."""
+    pods: DomainPods = NO_PODS
     report: DomainReport = DomainReport()
+    packing: DomainPacking = DomainPacking.OFF
+    """Whether pods of the set go to one partition of the fabric; off for a vendor without partitions."""
 
     @property
     def requirement(self) -> DomainRequirement:

@@ -60,6 +60,8 @@ class Facts(Struct, frozen=True):
     """The enabled scheduler backends."""
     topology_aware: bool = False
     """Whether sets may have topology constraints."""
+    start_order: bool = True
+    """Whether sets may have a start order."""
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The domains of each known topology by its name, from broad to narrow. A ClusterTopology takes
     precedence over a ClusterTopologyBinding of the same name."""
@@ -80,6 +82,8 @@ class Facts(Struct, frozen=True):
     """The enabled fabric providers, one for each vendor."""
     unserved: frozenset[str] = frozenset()
     """Vendors whose domain kind the API server does not serve."""
+    outdated: frozenset[str] = frozenset()
+    """Those of them whose CRD exists and serves other versions."""
     domain_sharers: tuple[tuple[str, DomainRequirement], ...] = ()
     """The sets of the namespace by name, with the domains that they require and other sets may share."""
     channel_coverage: Mapping[str, ChannelCoverage] = field(default_factory=dict)
@@ -109,6 +113,7 @@ class Facts(Struct, frozen=True):
         return cls(
             backends=in_use or backends(config.scheduler),
             topology_aware=config.topology_aware_scheduling.enabled,
+            start_order=config.start_order.enabled,
             topologies=topologies or {},
             network=config.network,
             fabrics=fabrics or Providers(),

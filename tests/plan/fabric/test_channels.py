@@ -41,7 +41,7 @@ def test_b4_unschedulable_since_is_read_from_condition(condition, since):
 
 
 def gangs(channels, pods="worker:3"):
-    """Reason and message of the condition Scheduled of the gang."""
+    """Reason and message of the condition Scheduled of the gang, and what is reported to the set."""
     sim = Simulator(workload(gpu_clique(pods)))
 
     def planned():
@@ -50,11 +50,10 @@ def gangs(channels, pods="worker:3"):
         return plan_replica(resolved(snapshot, found, channels=channels), 0.0)
 
     sim.execute(planned())
-    (status_update,) = (
-        status_update for status_update in planned().status_updates if status_update.target.kind == "PodGang"
-    )
+    again = planned()
+    (status_update,) = (each for each in again.status_updates if each.target.kind == "PodGang")
     (fact,) = (fact for fact in status_update.desired.conditions if fact.type == "Scheduled")
-    return fact.reason, fact.message
+    return fact.reason, fact.message, again.report.channel_shortage
 
 
 @pytest.mark.parametrize(
@@ -72,6 +71,7 @@ def gangs(channels, pods="worker:3"):
     ],
 )
 def test_b8_gang_needing_more_channels_than_exist_reports_it(channels, reason, words):
-    said, why = gangs(channels)
+    said, why, shortage = gangs(channels)
     assert said == reason
     assert words in why
+    assert shortage == (why if reason == "OneMemberPodPerNode" else "")

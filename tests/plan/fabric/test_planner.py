@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from grove.api.intents import Create, Delete, Patch
 from grove.api.meta import ObjectMeta, OwnerReference
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.domain_pods import DomainPods, HeldNode
 from grove.fabrics.membership import membership_in
 from grove.fabrics.provider import Domain
 from grove.fabrics.resolved import DomainReport
@@ -31,8 +32,8 @@ def consumer(workload: PodCliqueSet, name: str, observed: ObservedDomain) -> Dom
     return DomainConsumer(workload, membership, resolve(workload, NVIDIA, name, membership, observed).state)
 
 
-def domain_snapshot(name, *workloads, found=None, template=None, **more):
-    observed = ObservedDomain(found=found, template=template)
+def domain_snapshot(name, *workloads, found=None, template=None, templates_listed=False, **more):
+    observed = ObservedDomain(found=found, template=template, templates_listed=templates_listed)
     consumers = tuple(consumer(workload, name, observed) for workload in workloads)
     return DomainSnapshot(NVIDIA, "ns", name, found, consumers, **more)
 
@@ -149,6 +150,18 @@ def test_x6_owners_follow_the_sets_that_name_the_domain():
     ).intents
     assert [owner["name"] for owner in part.body["metadata"]["ownerReferences"]] == ["two"]
     assert part.body["metadata"]["labels"] == {"app.kubernetes.io/part-of": "two"}  # X8
+
+
+def test_set_that_joins_a_domain_gets_an_event():
+    plan = plan_domain(domain_snapshot("team", ONE, TWO, found=managed_domain("team", ONE)))
+    (event,) = plan.events
+    assert (event.regarding.name, event.reason, event.warning) == ("two", "ComputeDomainJoined", False)
+    assert (event.note, event.intent) == (
+        "joined ComputeDomain team, which is used by one",
+        plan.intents[-1].id,
+    )
+    adopted = with_meta(managed_domain("inference-0", AUTO), owner_references=())
+    assert events_of(plan_domain(domain_snapshot("inference-0", AUTO, found=adopted))) == []
 
 
 def test_l5_pods_gone_then_finalizer_removed_then_deleted():
@@ -300,17 +313,62 @@ def test_b2_allocation_mode_reaches_the_domain():
     )
     assert managed_domain("inference-0", automatic).spec["channel"]["allocationMode"] == "All"
     assert "allocationMode" not in managed_domain("inference-0", AUTO).spec["channel"]
+    default = a_set({**TEAM, "annotations": {**TEAM["annotations"], key: "Single"}})
+    assert managed_domain("team", default).spec == managed_domain("team", a_set(TEAM)).spec
+
+
+def test_b8_more_pods_than_channels_are_not_blamed_on_others():
+    found = managed_domain("inference-0", AUTO)
+    busy = domain_snapshot("inference-0", AUTO, found=found, unschedulable=(10.0,), holders=HOLDERS)
+    assert events_of(plan_domain(busy, 70.0)) == [("inference", "ImexChannelBusy")]
+    for channels, reasons in ((2, []), (3, [("inference", "ImexChannelBusy")])):
+        assert events_of(plan_domain(replace(busy, channels=channels, members=3), 70.0)) == reasons
+
+
+def reported(snapshot, now):
+    """The reasons that the plan reports, and when it looks again."""
+    plan = plan_domain(snapshot, now)
+    return [reason for reason, _ in plan.report.problems], plan.requeue_at
+
+
+def test_problem_of_a_domain_is_checked_when_it_is_due():
+    created = with_meta(managed_domain("inference-0", AUTO), creation_timestamp="1970-01-01T00:00:10Z")
+    snapshot = domain_snapshot("inference-0", AUTO, found=created, templates_listed=True)
+    assert reported(snapshot, 11.0) == ([], 40.0)
+    assert reported(snapshot, 40.0) == (["ClaimNotCreated"], 100.0)
+    held = DomainPods(frozenset({"a"}), held=(HeldNode("a", 20.0),))
+    snapshot = domain_snapshot("inference-0", AUTO, found=created, pods=held)
+    assert reported(snapshot, 21.0) == ([], 30.0)
+    assert reported(snapshot, 30.0) == (["NodeHeldByOtherDomain"], 90.0)
+
+
+def test_report_changes_with_every_problem():
+    """Sets and replicas look again if it does."""
+    found = with_meta(managed_domain("inference-0", AUTO), creation_timestamp="1970-01-01T00:00:10Z")
+    held = (HeldNode("a", 20.0), HeldNode("b", 50.0))
+    pods = DomainPods(frozenset({"a", "b"}), former=("p",), held=held)
+    snapshot = domain_snapshot("inference-0", AUTO, found=found, pods=pods)
+    reports = [plan_domain(snapshot, now).report for now in (21.0, 30.0, 59.0, 60.0)]
+    assert [[reason for reason, _ in each.problems] for each in reports] == [
+        ["ComputeDomainRecreated"],
+        ["ComputeDomainRecreated", "NodeHeldByOtherDomain"],
+        ["ComputeDomainRecreated", "NodeHeldByOtherDomain"],
+        ["ComputeDomainRecreated", "NodeHeldByOtherDomain"],
+    ]
+    assert reports[1] == reports[2] != reports[3]
+    assert "cannot start on a, b:" in reports[3].problems[1][1]
 
 
 HOLDERS = (
     ChannelHolder("ns", "other-0", ("other",), ("n1", "n2", "n3", "n4")),
     ChannelHolder("ns", "theirs", (), ("n5",)),
     ChannelHolder("private", "secret-0", ("secret",), ("n6",)),
+    ChannelHolder("secret", "secret-0", (), ("n7", "n6")),
 )
 BUSY = (
     "2 pods of ComputeDomain inference-0 found no node for 60 s, and a node has one channel: ComputeDomain "
     "ns/other-0 of PodCliqueSet other holds n1, n2, n3 and 1 more; ComputeDomain ns/theirs holds n5; "
-    "a ComputeDomain of another namespace holds n6"
+    "2 ComputeDomains of other namespaces hold 2 nodes"
 )
 
 

@@ -12,6 +12,7 @@ from grove.fabrics.provider import Domain
 from grove.fabrics.requirements import domain_requirements
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.fabric.resolution import ObservedDomain, resolve_replica
+from grove.plan.fabric.status import with_domains
 from grove.plan.replica import plan_replica
 from tests.fabrics.builders import BOTH
 from tests.plan.builders import a_clique, a_set, read_set
@@ -196,11 +197,51 @@ def test_l7_template_hash_ignores_fabric_claims():
     )
 
 
-def test_missing_domain_delays_only_its_clique():
-    planned = plan(workload(gpu_clique("worker:1")))
-    assert set(bodies(planned, "Pod")) == {"router"}
+@pytest.mark.parametrize(
+    ("found", "observed"),
+    [([], {}), ([domain("wl-0")], {"templates_listed": True})],
+    ids=["no domain", "no claim template"],
+)
+def test_gang_is_not_begun_while_a_domain_is_missing(found, observed):
+    planned = plan(workload(gpu_clique("worker:1")), *found, **observed)
+    assert bodies(planned, "Pod") == bodies(planned, "PodGang") == {}
     assert set(bodies(planned, "PodClique")) == {"router", "worker"}
     assert planned.errors == ()  # it is being created
+    (code, count), reason = planned.report.waiting.counts[0], planned.report.waiting.first
+    assert (code, count) == ("ComputeDomainNotReady", 1)
+    assert str(reason.about) == "ComputeDomain wl-0"
+    assert "PodClique wl-0-worker needs it" in reason.message
+
+
+def test_all_cliques_of_a_gang_that_is_not_begun_say_why():
+    sim = Simulator(workload(gpu_clique("worker:1")))
+    sim.execute(plan_replica(resolved(sim.snapshot()), 0.0))
+    planned = plan_replica(resolved(sim.snapshot()), 0.0)
+    for name in ("wl-0-router", "wl-0-worker"):
+        (update,) = (each for each in planned.status_updates if each.target.name == name)
+        (waiting,) = (each for each in update.desired.conditions if each.type == "Waiting")
+        assert waiting.message.startswith("ComputeDomain wl-0: the fabric domain is not ready, and PodClique")
+
+
+def test_domain_that_vanishes_delays_only_its_clique():
+    """The gang exists, and its other pods are kept complete."""
+    sim = Simulator(workload(gpu_clique("worker:1")))
+    snapshot = sim.snapshot()
+    sim.execute(plan_replica(resolved(snapshot, owned(domain("wl-0"), snapshot)), 0.0))
+    for name in sim.pods():
+        sim.api.delete("Pod", name)
+    planned = plan_replica(resolved(sim.snapshot()), 0.0)
+    assert set(bodies(planned, "Pod")) == {"router"}
+
+
+def test_deleted_gang_is_restored_although_its_domain_vanished():
+    sim = Simulator(workload(gpu_clique("worker:1")))
+    snapshot = sim.snapshot()
+    sim.execute(plan_replica(resolved(snapshot, owned(domain("wl-0"), snapshot)), 0.0))
+    sim.api.delete("PodGang", "wl-0")
+    planned = plan_replica(resolved(sim.snapshot()), 0.0)
+    assert len(bodies(planned, "PodGang")) == 1
+    assert bodies(planned, "Pod") == {}, "all of its pods exist"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +253,7 @@ def test_missing_domain_delays_only_its_clique():
 )
 def test_missing_domain_is_reported_on_its_clique_only(found, options, words):
     planned = plan(workload(gpu_clique("worker:1")), *found, **options)
-    assert set(bodies(planned, "Pod")) == {"router"}
+    assert bodies(planned, "Pod") == {}
     reported = {user_error.regarding.name: user_error for user_error in planned.errors}
     assert set(reported) == ({"wl-0-worker"} if words else set())
     for user_error in reported.values():
@@ -225,14 +266,14 @@ def test_cd5_foreign_domain_blocks_pods():
     planned = plan(workload(gpu_clique("worker:1")), foreign, ours=False)
     (user_error,) = planned.errors
     assert "ComputeDomain wl-0 belongs to another owner" in user_error.message
-    assert set(bodies(planned, "Pod")) == {"router"}
+    assert bodies(planned, "Pod") == {}
 
 
 @pytest.mark.parametrize(("deleted_at", "words"), [(None, "wl-0, by which"), ("2026-01-01T00:00:00Z", "")])
 def test_cd6_foreign_template_blocks_pods(deleted_at, words):
     template = ObjectMeta("wl-0", deletion_timestamp=deleted_at)
     planned = plan(workload(gpu_clique("worker:1")), domain("wl-0"), template=template)
-    assert set(bodies(planned, "Pod")) == {"router"}
+    assert bodies(planned, "Pod") == {}
     assert [words in user_error.message for user_error in planned.errors] == ([True] if words else [])
 
 
@@ -263,3 +304,49 @@ def test_two_vendors_in_one_pod_each_add_a_claim():
         {"name": "island", "resourceClaimTemplateName": "isle-berth"},
         {"name": "mnnvl-claim", "resourceClaimTemplateName": "team"},
     ]
+
+
+def test_gang_conditions_mention_a_domain_that_is_being_deleted():
+    sim = Simulator(workload(gpu_clique("worker:1")))
+    snapshot = sim.snapshot()
+    found = owned(domain("wl-0"), snapshot)
+    sim.execute(plan_replica(resolved(snapshot, found), 0.0))
+    going = replace(found, metadata=replace(found.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+    for seen, mentioned in ((found, False), (going, True)):
+        planned = plan_replica(resolved(sim.snapshot(), seen), 0.0)
+        (update,) = (each for each in planned.status_updates if each.target.kind == "PodGang")
+        said = {
+            each.type: "ComputeDomain wl-0 is being" in each.message for each in update.desired.conditions
+        }
+        assert (said["Scheduled"], said["Ready"]) == (mentioned, mentioned)
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        (
+            {"annotations": {"grove.io/recreate": "true"}, "deletion_timestamp": "2026-01-01T00:00:00Z"},
+            "again",
+        ),
+        ({"labels": {}, "deletion_timestamp": "2026-01-01T00:00:00Z"}, "which is not managed by Grove"),
+        (
+            {"labels": {**domain("wl-0").metadata.labels, "app.kubernetes.io/part-of": "other"}},
+            "ComputeDomain wl-0 belongs to PodCliqueSet other: use another name",
+        ),
+    ],
+)
+def test_gang_clique_and_set_give_the_same_advice(change, advice):
+    sim = Simulator(workload(gpu_clique("worker:1")))
+    snapshot = sim.snapshot()
+    sim.execute(plan_replica(resolved(snapshot, owned(domain("wl-0"), snapshot)), 0.0))
+    found = domain("wl-0")
+    snapshot = resolved(sim.snapshot(), replace(found, metadata=replace(found.metadata, **change)))
+    planned = plan_replica(snapshot, 0.0)
+    (of_clique,) = {error.message for error in planned.errors}
+    assert advice in of_clique
+    (update,) = (each for each in planned.status_updates if each.target.kind == "PodGang")
+    of_gang = {each.type: each.message for each in update.desired.conditions}
+    assert of_clique in of_gang["Ready"]
+    status = with_domains(snapshot.workload.status, snapshot.workload, snapshot.domains["worker"][0], 0.0)
+    (of_set,) = status.conditions
+    assert of_clique in of_set.message

@@ -91,6 +91,15 @@ def test_template_of_another_owner_makes_domain_unusable(template: ObjectMeta, e
 
 def test_kind_that_is_not_served_is_reported_as_such() -> None:
     assert state(AUTO, "inference-0", served=False) is DomainState.NOT_SERVED
+    assert state(AUTO, "inference-0", served=False, outdated=True) is DomainState.OUTDATED
+
+
+def test_group_scope_outside_a_group_has_a_state_of_its_own() -> None:
+    lonely = a_set(clique("worker", computedomain="two", scope="scaling-group-replica"))
+    requirements = domain_requirements(lonely, BOTH)
+    found = resolve_replica(lonely, requirements, BOTH, 0, lambda _: (), lambda *_: ObservedDomain())
+    (domain,) = found["worker"][0]
+    assert domain.state is DomainState.NO_GROUP
 
 
 def template_name(found: Domain | None) -> str:

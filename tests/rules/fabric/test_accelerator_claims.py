@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from grove.api.configuration.types import Network
+from grove.fabrics.requirements import of_template
+from grove.rules import decode
 from grove.rules.fabric import accelerator_claims, domains
 from grove.rules.fabric.accelerator_claims import ClaimSource, device_classes_in
 from grove.rules.podcliqueset import validation
@@ -23,6 +25,7 @@ CLAIMING = {
 }
 EIGHT, SCRATCH = ClaimSource(False, "eight"), ClaimSource(True, "scratch")
 GPU = frozenset({"gpu.nvidia.com"})
+FABRICS = FACTS.fabrics
 
 
 def body(**annotations):
@@ -54,6 +57,34 @@ def test_b10_gpu_claims_are_listed_in_an_annotation():
         AUTO: "enabled",
         CLAIMS: "router/gpus,router/disk",
     }
+
+
+NAMED = {f"{C}.annotations": {"nvidia.com/computedomain": "team"}}
+
+
+@pytest.mark.parametrize("automatic", [True, False])
+def test_b10_claims_of_cliques_that_name_a_domain_count(automatic):
+    network = Network(auto_mnnvl_enabled=automatic, auto_mnnvl_detect_dra=True)
+    facts = msgspec.structs.replace(FACTS, network=network)
+    opted_out = changed(body(**{AUTO: "disabled"}), NAMED)
+    assert accelerator_claims.claim_sources(opted_out, facts) == (EIGHT, SCRATCH)
+    after, warnings = accelerator_claims.with_claim_annotation(
+        opted_out, facts, {EIGHT: GPU, SCRATCH: frozenset()}
+    )
+    assert (after["metadata"]["annotations"][CLAIMS], warnings) == ("router/gpus", [])
+    assert validation.on_create(after, facts).warnings == ()
+    (clique, *_) = decode.workload(after).template.cliques
+    found = of_template("app", after["metadata"]["annotations"], decode.workload(after).template, FABRICS)
+    assert found[clique.name][0].by_claim == ("gpus",)
+    others = changed(body(**{AUTO: "disabled"}), {f"{T}.cliques[1].annotations": NAMED[f"{C}.annotations"]})
+    assert accelerator_claims.claim_sources(others, facts) == ()
+
+
+def test_b10_pods_of_a_named_domain_that_share_gpus_wait():
+    shared = sharing(C, entry(scope="AllReplicas"), **NAMED)
+    facts = msgspec.structs.replace(FACTS, network=Network(auto_mnnvl_detect_dra=True))
+    _, (warning,) = accelerator_claims.with_claim_annotation(shared, facts, {})
+    assert warning.endswith("and their node has one channel: all of them but one will wait")
 
 
 def test_b10_unused_gpu_claim_does_not_enable_mnnvl():
@@ -154,7 +185,7 @@ def test_b10_pods_that_share_gpus_get_no_domain(where, shared, changes, path, po
     )
 
 
-NOT_COUNTED = "it does not count for automatic MNNVL; create it before the PodCliqueSet"
+NOT_COUNTED = "it does not count for MNNVL; create it before the PodCliqueSet"
 
 
 def test_b10_shared_templates_are_read_in_their_namespace():

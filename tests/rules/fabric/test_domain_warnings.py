@@ -37,6 +37,11 @@ def covered(coverage):
             msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})),
             ["pods that need a ComputeDomain will wait: computedomains.resource.nvidia.com is not served"],
         ),
+        (
+            {**GPUS, **named("team")},
+            msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"}), outdated=frozenset({"nvidia"})),
+            ["will wait: computedomains.resource.nvidia.com does not serve v1beta1: install"],
+        ),
         (GPUS, msgspec.structs.replace(OFF, unserved=frozenset({"nvidia"})), []),
         (
             {**GPUS, **ENABLED},

@@ -51,6 +51,7 @@ CONFLICT = (
     "of its replicas; explicit ComputeDomain annotations require opting out of automatic injection with "
     'grove.io/auto-mnnvl: "disabled"'
 )
+ALL = {NAME: "team", ALLOCATION: "All"}
 RESERVED = "Forbidden: the claim name mnnvl-claim is reserved for the operator: rename it"
 TAKEN = {f"{C}.spec.podSpec.resourceClaims": [{"name": "mnnvl-claim", "resourceClaimName": "x"}]}
 USED = {f"{C}.spec.podSpec.containers[0].resources.claims": [{"name": "mnnvl-claim"}]}
@@ -247,6 +248,18 @@ def test_b2_allocation_mode_must_match_between_cliques():
         str(error)
         == f"{C}.annotations.{ALLOCATION}: Forbidden: {ALLOCATION} cannot be removed after creation"
     )
+
+
+def test_b2_default_allocation_mode_equals_leaving_it_out():
+    share = {NAME: "team", ALLOCATION: "Single"}
+    assert refused({f"{C}.annotations": share, f"{M}.annotations": {NAME: "team"}}, OFF) == []
+    assert refused({f"{C}.annotations": {NAME: "team"}, f"{M}.annotations": share}, OFF) == []
+    for facts_of in (lambda old, new: (old, new), lambda old, new: (new, old)):
+        before, after = facts_of({f"{C}.annotations": share}, {f"{C}.annotations": {NAME: "team"}})
+        assert validation.on_update(changed(workload(), before), changed(workload(), after), OFF).allowed
+    before = changed(workload(), {f"{C}.annotations": share})
+    (error,) = validation.on_update(before, changed(before, {f"{C}.annotations": ALL}), OFF).errors
+    assert 'it cannot be changed from "Single" to "All"' in str(error)
 
 
 def test_b2_allocation_mode_must_match_between_sets():

@@ -165,6 +165,36 @@ def test_failing_backend_affects_only_its_own_sets():
     assert validation.on_create(workload(), facts).allowed
 
 
+NO_ORDER = (
+    "start orders are disabled on this operator: use cliqueStartupType CliqueStartupTypeAnyOrder, "
+    "or set startOrder.enabled in its configuration"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        (
+            {f"{T}.cliqueStartupType": "CliqueStartupTypeInOrder"},
+            f'{T}.cliqueStartupType: Invalid value: "CliqueStartupTypeInOrder": {NO_ORDER}',
+        ),
+        (
+            {**EXPLICIT, f"{T}.cliques[1].spec.startsAfter": ["router"]},
+            f'{T}.cliques[1].spec.startsAfter: Invalid value: ["router"]: {NO_ORDER}',
+        ),
+        (EXPLICIT, ""),
+        ({f"{C}.spec.startsAfter": ["decode"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_start_order_is_refused_where_disabled(changes, error):
+    body, facts = changed(workload(), changes), msgspec.structs.replace(FACTS, start_order=False)
+    assert validation.on_create(body, facts).message == error
+    assert validation.on_create(body, FACTS).allowed
+    scaled = changed(body, {"spec.replicas": 7})
+    assert validation.on_update(body, scaled, facts).allowed, "a stored set can still be scaled"
+
+
 IGNORED = "is ignored: with updateStrategy OnDelete pods are replaced when they are deleted"
 
 

@@ -33,8 +33,9 @@ from grove.kube.client.retry import Backoff
 from grove.kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
 from grove.local.standins.pod_status import InitContainerPod, ended, running
 from grove.local.standins.token_mounts import TokenMounts, TokenSecret
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.local")
+log = get_logger("grove.local")
 
 _BACKOFF = Backoff(first=0.1, longest=5.0)
 _OURS = {labels.MANAGED_BY: labels.OPERATOR}

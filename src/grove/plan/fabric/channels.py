@@ -7,8 +7,11 @@ is free there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from grove import timing
 from grove.api.formats.name_list import name_list
+from grove.plan.cliques.health import CliqueHealth
 from grove.plan.desired.expand import Gang
 from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
 
@@ -16,14 +19,14 @@ from grove.plan.fabric.model import ChannelHolder, DomainSnapshot
 def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, float | None]:
     """The message about the holders of the channels that pods of a domain wait for, once they have waited for
     long; and when to check again, because changes of other domains do not enqueue this one."""
-    if not snapshot.unschedulable:
+    if not snapshot.unschedulable or _exceeds_channels(snapshot):
         return "", None
     due = min(snapshot.unschedulable) + timing.UNSCHEDULABLE_WAIT
     if now < due or not snapshot.holders:
         return "", due if now < due else now + timing.UNSCHEDULABLE_WAIT
     kind, count = snapshot.provider.api.name, len(snapshot.unschedulable)
     pods = "1 pod" if count == 1 else f"{count} pods"
-    holders = [_holder_text(kind, holder, snapshot.namespace) for holder in snapshot.holders]
+    holders = list(_holder_texts(kind, snapshot))
     message = (
         f"{pods} of {kind} {snapshot.name} found no node for {timing.UNSCHEDULABLE_WAIT:g} s, and a node has "
         f"one channel: {name_list(holders, separator='; ')}"
@@ -31,13 +34,28 @@ def busy_channels_message(snapshot: DomainSnapshot, now: float) -> tuple[str, fl
     return message, now + timing.UNSCHEDULABLE_WAIT
 
 
-def _holder_text(kind: str, holder: ChannelHolder, namespace: str) -> str:
-    """Names of objects in other namespaces are not disclosed; an administrator finds them by the nodes."""
-    nodes = name_list(holder.nodes)
-    if holder.namespace != namespace:
-        return f"a {kind} of another namespace holds {nodes}"
-    owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
-    return f"{kind} {holder.namespace}/{holder.name}{owners} holds {nodes}"
+def _exceeds_channels(snapshot: DomainSnapshot) -> bool:
+    """Whether the domain alone has more pods than there are channels: that is not due to other domains."""
+    return snapshot.channels is not None and 0 < snapshot.channels < snapshot.members
+
+
+def _holder_texts(kind: str, snapshot: DomainSnapshot) -> Iterator[str]:
+    """The domains of the namespace by name. Those of other namespaces are only counted, with their nodes: an
+    administrator finds them by the label of the nodes."""
+    others: list[ChannelHolder] = []
+    for holder in snapshot.holders:
+        if holder.namespace != snapshot.namespace:
+            others.append(holder)
+            continue
+        owners = f" of PodCliqueSet {', '.join(holder.owners)}" if holder.owners else ""
+        yield f"{kind} {holder.namespace}/{holder.name}{owners} holds {name_list(holder.nodes)}"
+    if others:
+        nodes = len({node for holder in others for node in holder.nodes})
+        held = "1 node" if nodes == 1 else f"{nodes} nodes"
+        domains = f"1 {kind} of another namespace holds"
+        if len(others) > 1:
+            domains = f"{len(others)} {kind}s of other namespaces hold"
+        yield f"{domains} {held}"
 
 
 def channel_shortage(gang: Gang) -> str:
@@ -53,3 +71,9 @@ def channel_shortage(gang: Gang) -> str:
                 "use fewer pods with more accelerators each, or add nodes"
             )
     return ""
+
+
+def first_shortage(gangs: Iterable[Gang], views: Mapping[str, CliqueHealth]) -> str:
+    """The shortage of the first of these gangs that waits for nodes; empty if there is none."""
+    waiting = (gang for gang in gangs if any(not views[clique.name].scheduled for clique in gang.cliques))
+    return next(filter(None, map(channel_shortage, waiting)), "")

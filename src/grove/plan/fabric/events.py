@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from grove.api.event_reasons import EventReason
+from grove.api.formats.name_list import name_list
 from grove.api.intents import Create, Delete, Intent
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.resolved import DomainState
 from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
+from grove.plan.fabric.problems import split_problem
 from grove.plan.fabric.state import state_message
 from grove.plan.model import PlannedEvent
 from grove.plan.writes.builders import reference
@@ -44,7 +46,7 @@ def foreign_domain_events(
     using = (
         domain_event(snapshot, consumer.workload, EventReason.COMPUTE_DOMAIN_REFERENCED, note)
         for consumer in consumers
-        if consumer.state is DomainState.USABLE
+        if consumer.state in (DomainState.USABLE, DomainState.TEMPLATE_MISSING)
     )
     return (*using, *conflict_events(snapshot, found, consumers))
 
@@ -53,14 +55,26 @@ def split_fabric_events(
     snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer]
 ) -> tuple[PlannedEvent, ...]:
     """Warns that the nodes of one domain are in several partitions, between which the fabric has no links."""
-    partitions = snapshot.provider.observe(found).partitions
-    if len(partitions) < 2:
+    problem = split_problem(snapshot.provider, found, snapshot.pods)
+    if problem is None:
         return ()
-    message = (
-        f"{snapshot.provider.api.name} {snapshot.name} is split over {len(partitions)} partitions "
-        f"({', '.join(partitions)}): a topology constraint keeps its pods in one"
+    return warning_events(snapshot, consumers, EventReason.FABRIC_SPLIT, problem.message)
+
+
+def joining_events(
+    snapshot: DomainSnapshot, found: Domain, consumers: Sequence[DomainConsumer], intent: str
+) -> tuple[PlannedEvent, ...]:
+    """Events for sets that join a domain which others created, once it names them as its owners."""
+    owners = {owner.uid for owner in found.metadata.owner_references}
+    others = [
+        consumer.workload.metadata.name for consumer in consumers if consumer.workload.metadata.uid in owners
+    ]
+    note = f"joined {snapshot.provider.api.name} {snapshot.name}, which is used by {name_list(others)}"
+    return tuple(
+        domain_event(snapshot, consumer.workload, EventReason.COMPUTE_DOMAIN_JOINED, note, intent=intent)
+        for consumer in consumers
+        if others and consumer.workload.metadata.uid not in owners
     )
-    return warning_events(snapshot, consumers, EventReason.FABRIC_SPLIT, message)
 
 
 def conflict_events(
@@ -73,7 +87,7 @@ def conflict_events(
             snapshot,
             consumer.workload,
             EventReason.COMPUTE_DOMAIN_CONFLICT,
-            state_message(consumer.state, provider, snapshot.name, template),
+            state_message(consumer.state, provider, snapshot.name, template, found),
             warning=True,
         )
         for consumer in consumers
@@ -94,6 +108,8 @@ def failure_events(snapshot: DomainSnapshot, intent: Intent) -> tuple[PlannedEve
     """The events of a write of a domain that fails: on each set that requires it, or that no longer does if
     the domain cannot be deleted. They are emitted on each attempt, and attempts become rare by back-off."""
     kind, name = snapshot.provider.api.name, snapshot.name
+    if intent.target.kind != kind:  # its pods report failed writes themselves
+        return ()
     if isinstance(intent, Delete):
         reason, note = EventReason.COMPUTE_DOMAIN_DELETE_FAILED, f"Could not delete {kind} {name}"
         events = tuple(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from grove.api.types.pod import Pod
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.domain_pods import NO_PODS, DomainPods
 from grove.fabrics.membership import DomainMembership
 from grove.fabrics.provider import Domain, FabricDomainProvider
 from grove.fabrics.resolved import DomainState
@@ -45,7 +47,14 @@ class DomainSnapshot(Struct, frozen=True):
     """Whether it has an owner set that is not known: deleted, or not in the cache yet."""
     in_use: bool = False
     """Whether pods have claims of it."""
+    pods: DomainPods = NO_PODS
+    channels: int | None = None
+    """How many pods of the whole cluster can be in domains of the vendor at once; None if not known."""
+    members: int = 0
+    """How many pods it has, without those that terminate."""
     unschedulable: tuple[float, ...] = ()
     """Since when pods of it have been unschedulable."""
     holders: tuple[ChannelHolder, ...] = ()
     """If there are such pods: the other domains that have nodes."""
+    restarted: tuple[Pod, ...] = ()
+    """If the domain was deleted and is to be created again: the pods that have claims of it."""

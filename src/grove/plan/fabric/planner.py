@@ -7,7 +7,7 @@ pods.
 Whether it is needed follows from the sets, never from its owner references: those only mirror it, for users
 and for the garbage collector. A domain that a user deletes stays terminating, held by the operator's
 finalizer, until no set needs it: the driver has dismantled it by then, and one created in its place would be
-another domain.
+another domain, of which running pods have no claims. `grove.plan.fabric.recreation` restarts them on request.
 """
 
 from __future__ import annotations
@@ -31,13 +31,17 @@ from grove.plan.fabric.events import (
     domain_event,
     failure_events,
     foreign_domain_events,
+    joining_events,
     split_fabric_events,
     warning_events,
 )
 from grove.plan.fabric.model import DomainConsumer, DomainSnapshot
+from grove.plan.fabric.problems import found_problems, next_check
+from grove.plan.fabric.recreation import is_to_be_recreated, plan_restart
 from grove.plan.fabric.state import is_managed, mode_of, state_message
 from grove.plan.members.pod_state import controller_uid
 from grove.plan.model import Plan
+from grove.plan.timestamps import earliest
 from grove.plan.writes.builders import confirm, create, delete_of_kind, target_of_kind
 
 Body = dict[str, Any]
@@ -45,16 +49,28 @@ Body = dict[str, Any]
 
 def plan_domain(snapshot: DomainSnapshot, now: float) -> Plan:
     """Returns the next step for a fabric domain. It reports a `DomainReport` to the sets that require it."""
-    plan, (message, requeue_at) = _step(snapshot), busy_channels_message(snapshot, now)
+    plan, (message, check_at) = _step(snapshot), busy_channels_message(snapshot, now)
+    problems, due = _due_problems(snapshot, now)
     waiting = _in_priority_order(snapshot.consumers) if message else ()
     busy = warning_events(snapshot, waiting, EventReason.IMEX_CHANNEL_BUSY, message)
     failures = (event for intent in plan.intents for event in failure_events(snapshot, intent))
     return replace(
         plan,
         events=(*plan.events, *failures, *busy),
-        requeue_at=requeue_at,
-        report=DomainReport(busy=message),
+        requeue_at=earliest(check_at, due),
+        report=DomainReport(busy=message, problems=problems),
     )
+
+
+def _due_problems(snapshot: DomainSnapshot, now: float) -> tuple[tuple[tuple[str, str], ...], float | None]:
+    """The reasons and messages of all problems of the domain, and when the next one may begin or end without
+    an event."""
+    if snapshot.found is None:
+        return (), None
+    lacks_template = any(each.state is DomainState.TEMPLATE_MISSING for each in snapshot.consumers)
+    found = found_problems(snapshot.provider, snapshot.found, snapshot.pods, now, lacks_template)
+    problems = tuple((each.reason.value, each.message) for each in found)
+    return problems, next_check(snapshot.found, snapshot.pods, now, lacks_template)
 
 
 def _step(snapshot: DomainSnapshot) -> Plan:
@@ -70,10 +86,9 @@ def _step(snapshot: DomainSnapshot) -> Plan:
     if not entitled:
         deletion = _plan_deletion(snapshot, found)
         return replace(deletion, events=(*events, *deletion.events))
-    return Plan(
-        _plan_repair(snapshot, found, entitled),
-        events=(*events, *split_fabric_events(snapshot, found, entitled)),
-    )
+    writes = _plan_repair(snapshot, found, entitled)
+    joined = joining_events(snapshot, found, entitled, writes[-1].id) if writes else ()
+    return Plan(writes, events=(*events, *joined, *split_fabric_events(snapshot, found, entitled)))
 
 
 def _in_priority_order(consumers: tuple[DomainConsumer, ...]) -> list[DomainConsumer]:
@@ -229,12 +244,15 @@ def _plan_deletion(snapshot: DomainSnapshot, found: Domain) -> Plan:
 def _plan_terminating(
     snapshot: DomainSnapshot, found: Domain, consumers: list[DomainConsumer], entitled: list[DomainConsumer]
 ) -> Plan:
-    """Handles a domain that a user deleted: its finalizer is removed when no entitled set needs it any
-    more."""
-    if not entitled and not snapshot.in_use:
+    """Handles a domain that a user deleted: its finalizer is removed when no entitled set needs it any more,
+    or when its pods are gone and it is to be created again."""
+    recreated = is_to_be_recreated(found)
+    if (recreated or not entitled) and not snapshot.in_use:
         has_finalizer = well_known.COMPUTE_DOMAIN_FINALIZER in found.metadata.finalizers
         return Plan((_remove_finalizer(snapshot, found),) if has_finalizer else ())
-    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name)
+    if recreated and entitled:
+        return plan_restart(snapshot, found, entitled)
+    message = state_message(DomainState.TERMINATING, snapshot.provider, snapshot.name, found=found)
     reason = EventReason.COMPUTE_DOMAIN_TERMINATING
     return Plan(events=warning_events(snapshot, consumers, reason, message))
 

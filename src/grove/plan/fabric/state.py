@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from grove.api.formats.name_list import name_list
 from grove.api.meta import ObjectMeta
+from grove.api.naming import annotations as keys
 from grove.api.naming import labels
 from grove.api.types.podcliqueset import PodCliqueSet
-from grove.fabrics.provider import Domain, FabricDomainProvider
+from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.requirements import DomainRequirement, Mode
 from grove.fabrics.resolved import DomainState
+from grove.fabrics.unserved import unserved_kind
 from grove.plan.members.pod_state import controller_uid
 
 
@@ -45,8 +48,7 @@ def domain_state(
 def _template_state(
     provider: FabricDomainProvider, domain: Domain, template: ObjectMeta | None
 ) -> DomainState:
-    """The state of a domain by its claim template. If that is missing the driver creates it, and pods wait
-    for it by themselves."""
+    """The state of a domain by its claim template, if that exists."""
     if template is None or provider.owns_template(domain, template):
         return DomainState.USABLE
     return DomainState.TEMPLATE_CONFLICT if template.deletion_timestamp is None else DomainState.NOT_OWNED_YET
@@ -75,22 +77,56 @@ def _exclusive_domain_state(domain: Domain, workload: PodCliqueSet) -> DomainSta
     return DomainState.CONFLICT if meta.deletion_timestamp is None else DomainState.TERMINATING
 
 
-def state_message(state: DomainState, provider: FabricDomainProvider, name: str, template: str = "") -> str:
+def state_message(
+    state: DomainState,
+    provider: FabricDomainProvider,
+    name: str,
+    template: str = "",
+    found: Domain | None = None,
+) -> str:
     """The error message for a state that only a user can resolve; empty for states that resolve by
-    themselves."""
+    themselves. `found` is the domain object of that name."""
     kind = provider.api.name
-    if state is DomainState.NOT_SERVED:
-        return f"pods wait for {kind} {name}: {provider.api.crd_name} is not served: {provider.advice}"
-    if state is DomainState.TERMINATING:
+    if state in (DomainState.NOT_SERVED, DomainState.OUTDATED):
+        unserved = unserved_kind(provider, outdated=state is DomainState.OUTDATED)
+        return f"pods wait for {kind} {name}: {unserved}"
+    if state is DomainState.NO_GROUP:
         return (
-            f"{kind} {name} is being deleted while it is needed, and is gone when no set needs it: new pods "
-            "wait; scale in past the replica and out again, or delete the PodCliqueSet"
+            f"{kind} {name} is for a replica of a scaling group, and the clique is in none: recreate the set "
+            f"with the clique in a group, or with {provider.scope_key}: {Scope.REPLICA}"
         )
+    if state is DomainState.TERMINATING:
+        return _terminating_message(kind, name, found)
     if state is DomainState.CONFLICT:
-        return f"{kind} {name} belongs to another owner: delete it or rename the workload"
+        return _conflict_message(kind, name, found)
     if state is DomainState.TEMPLATE_CONFLICT:
         return (
             f"ResourceClaimTemplate {template or name}, by which pods join {kind} {name}, belongs to "
             "another owner: delete it or rename the workload"
         )
     return ""
+
+
+def _terminating_message(kind: str, name: str, found: Domain | None) -> str:
+    if found is None or is_managed(found):
+        if found is not None and found.metadata.annotations.get(keys.RECREATE) == keys.TRUE:
+            return f"{kind} {name} is being deleted, and is created again when its pods are gone"
+        return (
+            f"{kind} {name} is being deleted while it is needed: new pods wait; annotate it with "
+            f"{keys.RECREATE}={keys.TRUE} to restart its pods and create it again, or scale in past the "
+            "replica and out again"
+        )
+    finalizers = name_list(found.metadata.finalizers)
+    held = f"its finalizers ({finalizers}) are removed by their owners" if finalizers else "it is gone"
+    return (
+        f"{kind} {name}, which is not managed by Grove, is being deleted: new pods wait until {held}, and "
+        "another one is created then"
+    )
+
+
+def _conflict_message(kind: str, name: str, found: Domain | None) -> str:
+    """A domain of another set is not to be deleted: that set needs it."""
+    owner = found.metadata.labels.get(labels.PART_OF) if found is not None and is_managed(found) else ""
+    if owner:
+        return f"{kind} {name} belongs to PodCliqueSet {owner}: use another name for this set or its domain"
+    return f"{kind} {name} belongs to another owner: delete it or rename the workload"

@@ -53,39 +53,41 @@ class _UsedClaim(NamedTuple):
 def claim_sources(body: Body, facts: Facts) -> tuple[ClaimSource, ...] | None:
     """The objects to read before `with_claim_annotation`; None if claims of this set are not detected.
     Never raises."""
-    network, provider = facts.network, facts.fabrics.auto
-    if not (network.auto_mnnvl_enabled and network.auto_mnnvl_detect_dra) or provider is None:
-        return None
     try:
         workload = decode.workload(body)
     except (ObjectFormatError, RecursionError):
         return None  # validation reports it
-    annotations = workload.metadata.annotations
-    if keys.MNNVL_CLAIMS in annotations or annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_DISABLED:
+    if keys.MNNVL_CLAIMS in workload.metadata.annotations:
         return None
-    sources = (claim.source for claim in _claims(workload))
+    if not (detected := _detected(workload, facts)):
+        return None
+    sources = (claim.source for claim in _claims(workload) if claim.clique in detected)
     return tuple(dict.fromkeys(source for source in sources if isinstance(source, ClaimSource)))
 
 
 def with_claim_annotation(body: Body, facts: Facts, classes: Classes) -> tuple[Body, list[str]]:
     """The set with an annotation that lists its claims for accelerators, and warnings about claims that do
     not count. Pods that share accelerators share their node, which has one channel: in a domain only one of
-    them could start, so they get none."""
-    provider = facts.fabrics.auto
+    them could start, so they get no automatic one."""
+    provider, workload = facts.fabrics.auto, decode.workload(body)
     accelerators = provider.accelerator_classes if provider is not None else frozenset()
+    detected = _detected(workload, facts)
     found, warnings = [], []
-    for clique, claim, source, shared_by in _claims(decode.workload(body)):
+    for clique, claim, source, shared_by in _claims(workload):
+        if clique not in detected:
+            continue
         requested = classes.get(source) if isinstance(source, ClaimSource) else source
         if requested is None:
             # Whether a template in another namespace exists is not disclosed.
             other = isinstance(source, ClaimSource) and source.namespace
             why = "does not exist or is not shared with this namespace" if other else "does not exist"
-            warnings.append(
-                f"{source} {why}: it does not count for automatic MNNVL; create it before the PodCliqueSet"
-            )
+            warnings.append(f"{source} {why}: it does not count for MNNVL; create it before the PodCliqueSet")
         elif requested & accelerators:
             if shared_by:
-                warnings.append(f"{shared_by}, and their node has one channel: they get no automatic domain")
+                effect = "they get no automatic domain"
+                if detected[clique]:
+                    effect = "all of them but one will wait"
+                warnings.append(f"{shared_by}, and their node has one channel: {effect}")
             else:
                 found.append(f"{clique}/{claim}")
     warnings = list(dict.fromkeys(warnings))
@@ -94,6 +96,21 @@ def with_claim_annotation(body: Body, facts: Facts, classes: Classes) -> tuple[B
     value = ",".join(dict.fromkeys(found))
     annotations = {**(body["metadata"].get("annotations") or {}), keys.MNNVL_CLAIMS: value}
     return {**body, "metadata": {**body["metadata"], "annotations": annotations}}, warnings
+
+
+def _detected(workload: Workload, facts: Facts) -> dict[str, bool]:
+    """The cliques whose claims are looked up: all that may get automatic domains, and those that name their
+    domain, which are True."""
+    network, provider = facts.network, facts.fabrics.auto
+    if provider is None or not network.auto_mnnvl_detect_dra:
+        return {}
+    opted_out = workload.metadata.annotations.get(keys.AUTO_MNNVL) == keys.AUTO_MNNVL_DISABLED
+    automatic = network.auto_mnnvl_enabled and not opted_out
+    return {
+        clique.name: provider.annotation_key in clique.annotations
+        for clique in workload.template.cliques
+        if automatic or provider.annotation_key in clique.annotations
+    }
 
 
 def device_classes_in(spec: Mapping[str, Any]) -> frozenset[str]:

@@ -12,12 +12,12 @@ from grove.fabrics import requirements
 from grove.fabrics.channel_coverage import coverage_problem
 from grove.fabrics.provider import FabricDomainProvider, Scope
 from grove.fabrics.requirements import DomainRequirements
+from grove.fabrics.unserved import unserved_kind
 from grove.rules.decode import Workload
 from grove.rules.model import Facts
 
 _AUTO = f"metadata.annotations.{keys.AUTO_MNNVL}"
 _CLIQUES = "spec.template.cliques"
-_GROUPS = "spec.template.podCliqueScalingGroups"
 
 
 def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
@@ -33,7 +33,6 @@ def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
     ):
         yield f"{_AUTO} has no effect: no container requests accelerators of {auto.vendor}"
     for provider in facts.fabrics:
-        yield from _misplaced_annotations(workload, provider)
         for index, clique in enumerate(workload.template.cliques):
             if clique.annotations.get(provider.annotation_key):
                 yield from _unlikely_use(workload, index, clique, provider)
@@ -42,26 +41,64 @@ def warnings(workload: Workload, facts: Facts) -> Iterator[str]:
         {requirement.vendor for each in domain_requirements.values() for requirement in each} & facts.unserved
     ):
         provider = facts.fabrics.of(vendor)
-        yield (
-            f"pods that need a {provider.api.name} will wait: {provider.api.crd_name} is not served; "
-            f"{provider.advice}"
+        unserved = unserved_kind(provider, outdated=vendor in facts.outdated)
+        yield f"pods that need a {provider.api.name} will wait: {unserved}"
+
+
+def update_warnings(old: Workload, new: Workload, facts: Facts) -> Iterator[str]:
+    """Warns of cliques whose pods leave their domain, or do not get one."""
+    yield from _left_domains(old, new, facts)
+    yield from _absent_domains(old, new, facts)
+
+
+def _left_domains(old: Workload, new: Workload, facts: Facts) -> Iterator[str]:
+    """Cliques that no longer request the accelerators for which they have an automatic domain."""
+    before, after = (
+        requirements.of_template(
+            each.metadata.effective_name, each.metadata.annotations, each.template, facts.fabrics
         )
+        for each in (old, new)
+    )
+    for index, clique in enumerate(new.template.cliques):
+        remaining = {requirement.vendor for requirement in after.get(clique.name, ())}
+        for requirement in before.get(clique.name, ()):
+            if requirement.vendor not in remaining:
+                provider = facts.fabrics.of(requirement.vendor)
+                yield (
+                    f"{_CLIQUES}[{index}]: its pods will leave their {provider.api.name}: no container "
+                    f"requests accelerators of {provider.vendor} any more; claims count only if they were in "
+                    "the set when it was created"
+                )
 
 
-def _misplaced_annotations(workload: Workload, provider: FabricDomainProvider) -> Iterator[str]:
-    key = provider.annotation_key
-    if key in workload.metadata.annotations:
-        yield f"metadata.annotations.{key} is ignored: set it on cliques"
-    for index, group in enumerate(workload.template.pod_clique_scaling_groups):
-        if key in group.annotations:
-            yield f"{_GROUPS}[{index}].annotations.{key} is ignored: set it on cliques"
+def _absent_domains(old: Workload, new: Workload, facts: Facts) -> Iterator[str]:
+    """Cliques that begin to use accelerators in a set without automatic domains: whether a set has them is
+    decided when it is created."""
+    provider, annotations = facts.fabrics.auto, new.metadata.annotations
+    if provider is None or not facts.network.auto_mnnvl_enabled or keys.AUTO_MNNVL in annotations:
+        return
+    if requirements.mnnvl_groups(annotations, new.template):
+        return
+    before = {
+        clique.name for clique in old.template.cliques if requirements.uses_accelerators(clique, provider)
+    }
+    for index, clique in enumerate(new.template.cliques):
+        if clique.name in before or clique.annotations.get(provider.annotation_key):
+            continue
+        if requirements.uses_accelerators(clique, provider):
+            yield (
+                f"{_CLIQUES}[{index}]: its pods will be in no {provider.api.name}: the set was created "
+                f"without accelerators of {provider.vendor}, so without {keys.AUTO_MNNVL}; recreate the set "
+                "to get domains"
+            )
 
 
 def _unlikely_use(
     workload: Workload, index: int, clique: CliqueTemplate, provider: FabricDomainProvider
 ) -> Iterator[str]:
     path = f"{_CLIQUES}[{index}].annotations.{provider.annotation_key}"
-    if not requirements.uses_accelerators(clique, provider):
+    by_claim = requirements.claims_of(workload.metadata.annotations).get(clique.name, ())
+    if not requirements.uses_accelerators(clique, provider, by_claim):
         yield f"{path}: no container requests accelerators of {provider.vendor}; all containers get the claim"
     if workload.spec.replicas > 1 and requirements.scope_of(clique, provider) is Scope.SHARED:
         yield f"{path}: all replicas share one domain; set {provider.scope_key}: replica for one domain each"

@@ -85,20 +85,24 @@ def on_create(workload: Workload, facts: Facts) -> Iterator[FieldError]:
 
 
 def on_update(old: Workload, new: Workload, facts: Facts) -> Iterator[FieldError]:
-    """Errors for changed fabric annotations, all of which are immutable. Cliques are matched by name."""
+    """Errors for changed fabric annotations, all of which are immutable, and for new claims with a reserved
+    name: the pods of a clique would leave its domain. Cliques are matched by name."""
     for key in (keys.AUTO_MNNVL, keys.MNNVL_CLAIMS):
         path = f"metadata.annotations.{key}"
         yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations)
     known = {clique.name: clique.annotations for clique in old.template.cliques}
     for provider in facts.fabrics:
-        for key in provider.options if provider.supports_auto else ():
+        defaults: dict[str, str | None] = {key: values[0] for key, values in provider.options.items()}
+        for key, default in defaults.items() if provider.supports_auto else ():
             path = f"metadata.annotations.{key}"
-            yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations)
-        for key in (provider.annotation_key, provider.scope_key, *provider.options):
+            yield from _fixed(path, key, old.metadata.annotations, new.metadata.annotations, default)
+        for key, default in {provider.annotation_key: None, provider.scope_key: None, **defaults}.items():
             for index, clique in enumerate(new.template.cliques):
                 if (before := known.get(clique.name)) is not None:
                     path = f"{_CLIQUES}[{index}].annotations.{key}"
-                    yield from _fixed(path, key, before, clique.annotations)
+                    yield from _fixed(path, key, before, clique.annotations, default)
+    stored = set(map(str, _reserved(old, facts)))
+    yield from (error for error in _reserved(new, facts) if str(error) not in stored)
 
 
 class _VendorClique:
@@ -186,7 +190,7 @@ def _options(workload: Workload, provider: FabricDomainProvider, facts: Facts) -
             if name := clique.annotations.get(provider.annotation_key):
                 domain = (key, name, requirements.scope_of(clique, provider))
                 sharer, other = first.setdefault(domain, (f"{_CLIQUES}[{index}]", value))
-                if other != value:
+                if (other or supported[0]) != (value or supported[0]):
                     remedy = (
                         f'has the value "{other}": use the same' if other else "does not set it: remove it"
                     )
@@ -252,8 +256,13 @@ def _claims(pod: PodSpecView, path: str) -> Iterator[tuple[str, str]]:
                 yield f"{path}.{field}[{number}].resources.claims[{index}].name", reference.name
 
 
-def _fixed(path: str, key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[FieldError]:
+def _fixed(
+    path: str, key: str, old: Mapping[str, str], new: Mapping[str, str], default: str | None = None
+) -> Iterator[FieldError]:
+    """Errors if an annotation changed; leaving it out is the same as its default."""
     was, is_ = old.get(key), new.get(key)
+    if {was, is_} <= {None, default}:
+        return
     if was is None and is_ is not None:
         yield forbidden(path, f"{key} cannot be added after creation")
     elif was is not None and is_ is None:

@@ -12,6 +12,10 @@ from grove.rules.syntax import duplicates
 
 _CLIQUES = "spec.template.cliques"
 _MAX_NAMED = 8
+_DISABLED = (
+    "start orders are disabled on this operator: "
+    f"use cliqueStartupType {StartupType.ANY_ORDER}, or set startOrder.enabled in its configuration"
+)
 
 
 def errors(template: PodCliqueSetTemplate) -> Iterator[FieldError]:
@@ -29,6 +33,17 @@ def errors(template: PodCliqueSetTemplate) -> Iterator[FieldError]:
     for cycle in cycles(after):
         shown = " -> ".join([*cycle[:_MAX_NAMED], *(["..."] if len(cycle) > _MAX_NAMED else []), cycle[0]])
         yield invalid(_CLIQUES, cycle, f"circular dependencies: {shown}")
+
+
+def disabled(template: PodCliqueSetTemplate) -> Iterator[FieldError]:
+    """Errors of a set with a start order, for an operator on which start orders are disabled."""
+    if template.clique_startup_type is StartupType.IN_ORDER and len(template.cliques) > 1:
+        yield invalid("spec.template.cliqueStartupType", template.clique_startup_type.value, _DISABLED)
+    if template.clique_startup_type is StartupType.EXPLICIT:
+        for index, clique in enumerate(template.cliques):
+            if clique.spec.starts_after:
+                path = f"{_CLIQUES}[{index}].spec.startsAfter"
+                yield invalid(path, list(clique.spec.starts_after), _DISABLED)
 
 
 def warnings(template: PodCliqueSetTemplate) -> Iterator[str]:

@@ -20,9 +20,10 @@ from grove.rules import counts, decode, syntax
 from grove.rules.claims import resource_sharing
 from grove.rules.decode import ObjectFormatError, Workload
 from grove.rules.error_verdict import never_raises
-from grove.rules.fabric import domain_warnings, domains, mnnvl_group
+from grove.rules.fabric import domain_warnings, domains, mnnvl_group, packing
 from grove.rules.model import AdmissionResult, Facts
 from grove.rules.podcliqueset import (
+    annotation_keys,
     cliques,
     fallbacks,
     immutable_fields,
@@ -56,9 +57,10 @@ def on_create(new: Body, facts: Facts) -> AdmissionResult:
         ),
         *mnnvl_group.on_create(workload, facts),
         *domains.on_create(workload, facts),
+        *packing.on_create(workload, facts),
         *counts.on_create(workload, facts),
     ]
-    modules = (topology_constraints, fallbacks, scheduler_rules, domain_warnings)
+    modules = (annotation_keys, topology_constraints, fallbacks, scheduler_rules, domain_warnings, packing)
     hints = chain.from_iterable(module.warnings(workload, facts) for module in modules)
     return _result(errors, chain(_warnings(workload), hints))
 
@@ -82,8 +84,10 @@ def on_update(old: Body, new: Body, facts: Facts) -> AdmissionResult:
     errors += fallbacks.on_update(stored, workload)
     errors += mnnvl_group.on_update(stored, workload)
     errors += domains.on_update(stored, workload, facts)
+    errors += packing.on_update(stored, workload, facts)
     errors += counts.on_update(stored, workload, facts)
-    return _result(errors, _warnings(workload))
+    hints = (module.update_warnings(stored, workload, facts) for module in (annotation_keys, domain_warnings))
+    return _result(errors, chain(_warnings(workload), *hints))
 
 
 def errors_of_stored(stored: PodCliqueSet) -> AdmissionResult:
@@ -125,6 +129,8 @@ def _result(errors: list[FieldError], warnings: Iterator[str]) -> AdmissionResul
 
 def _errors(workload: Workload, facts: Facts, creating: bool) -> Iterator[FieldError]:
     yield from _own_errors(workload, creating)
+    if not facts.start_order:
+        yield from startup_order.disabled(workload.template)
     yield from priority_classes.errors(workload, facts)
     yield from scheduler_rules.errors(workload, facts)
 

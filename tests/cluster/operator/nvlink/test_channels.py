@@ -27,7 +27,7 @@ from tests.cluster.operator.nvlink.domain_status import events, reason, reasons
 from tests.cluster.operator.support import fabric
 from tests.cluster.operator.support.fabric import NVIDIA, automatic, small
 from tests.cluster.operator.support.harness import World, operating, successive_operators
-from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS
 from tests.cluster.webhooks.harness import admitting, eventually
 
 BUSY = "ImexChannelBusy"
@@ -112,11 +112,13 @@ async def test_b4_set_reports_which_domain_holds_its_channel(
             )
             await world.until(lambda: (BUSY, words) in events(world, "second"), "the event")
             await world.until(lambda: words in fabric.domains_message(world, "second"), "the condition")
-            assert reason(world, "second") == "WaitingForPods"
+            assert reason(world, "second") == BUSY
             await world.until(
                 lambda: fabric.scheduled_condition(world, "second-0")[0] == "PodGroupsNotScheduled",
                 "the gang waits",
             )
+            for kind, name in ((GANGS, "second-0"), (CLIQUES, "second-0-worker"), (SETS, "second")):
+                await world.until(lambda kind=kind, name=name: world.get(kind, name).waits_for == BUSY, name)
             assert BUSY not in reasons(world, "first")
             await world.delete(SETS, "first")
             await world.until(lambda: not world.find(SETS, "first"), "the first set deleted")
@@ -139,6 +141,8 @@ async def test_b8_gang_reports_lack_of_channels_until_resolved(world: World, age
         await world.until(
             lambda: sum("nodeName" in pod.spec for pod in world.pods()) == 2, "two pods on nodes"
         )
+        await world.until(lambda: reason(world, "app") == too_few[0], "the condition of the set")
+        assert fabric.domains_message(world, "app").startswith(too_few[1])
         await add_node()
         await world.until_ready()
         assert fabric.scheduled_condition(world, "app-0")[0] == "AllPodGroupsScheduled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.operator.nvlink.domain_status import domains, events, ready, reason, reasons
+from tests.cluster.operator.nvlink.domain_status import domains, events, message, ready, reason, reasons
 from tests.cluster.operator.support import fabric
 from tests.cluster.operator.support.fabric import DOMAINS, FINALIZER, NVIDIA, automatic, gpus, named
 from tests.cluster.operator.support.harness import World, operating
@@ -25,7 +25,7 @@ async def test_replica_gets_domain_and_gpu_containers_get_claims(world: World) -
         groups=(group("model", 2, 1, "worker"),),
         replicas=2,
     )
-    async with operating(world, fabrics=NVIDIA):
+    async with fabric.one_partition(world.client), operating(world, fabrics=NVIDIA):
         await world.create(SETS, body)
         await world.until_ready()
         assert domains(world) == ["app-0", "app-1"]
@@ -136,6 +136,32 @@ async def test_deleted_domain_stays_until_scale_in(world: World) -> None:
         assert world.get(DOMAINS, "app-0").uid != uid
         await world.until(lambda: "ComputeDomainTerminating" in reasons(world, "app"), "the event")
         assert reasons(world, "app").count("ComputeDomainTerminating") == 1
+        await _recreate_first_domain_of_two(world)
+
+
+async def _recreate_first_domain_of_two(world: World) -> None:
+    """The annotation restarts the pods of one replica; those of the other one and without a domain stay."""
+    await world.scale(SETS, "app", 2)
+    await world.until(lambda: len(world.pods()) == 2 and world.all_ready(), "two replicas")
+    before = {pod.labels["grove.io/podcliqueset-replica-index"]: pod.uid for pod in world.pods()}
+    uid = world.get(DOMAINS, "app-0").uid
+    await world.delete(DOMAINS, "app-0")
+    await world.until(lambda: reason(world, "app") == "ComputeDomainTerminating", "the condition")
+    assert {pod.uid for pod in world.pods()} == set(before.values())
+    await world.patch(DOMAINS, "app-0", {"metadata": {"annotations": {"grove.io/recreate": "true"}}})
+    await world.until(
+        lambda: (
+            (found := world.find(DOMAINS, "app-0")) is not None
+            and found.uid != uid
+            and len(world.pods()) == 2
+            and world.all_ready()
+        ),
+        "the domain created again",
+    )
+    after = {pod.labels["grove.io/podcliqueset-replica-index"]: pod.uid for pod in world.pods()}
+    assert (after["0"] != before["0"], after["1"] == before["1"]) == (True, True)
+    assert "grove.io/recreate" not in world.get(DOMAINS, "app-0").metadata.annotations
+    await world.until(lambda: "ComputeDomainRecreating" in reasons(world, "app"), "the event")
 
 
 async def test_shared_domain_is_deleted_with_its_last_set(world: World) -> None:
@@ -160,7 +186,9 @@ async def test_foreign_domain_is_used_by_name_and_never_changed(world: World) ->
     """A foreign domain or template with the name of an automatic domain is a name conflict."""
     async with operating(world, fabrics=NVIDIA):
         await world.create(DOMAINS, fabric.foreign_domain("team", "channels"))
-        await world.create(DOMAINS, fabric.foreign_domain("app-0", "other"))
+        held = fabric.foreign_domain("app-0", "other")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        await world.create(DOMAINS, held)
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", clique("router"), gpus("worker")))
         await world.create(TEMPLATES, fabric.foreign_claim_template("bare-0"))
@@ -169,17 +197,32 @@ async def test_foreign_domain_is_used_by_name_and_never_changed(world: World) ->
         (pod,) = world.pods(part_of="user")
         assert [each["resourceClaimTemplateName"] for each in pod.spec["resourceClaims"]] == ["channels"]
         await world.until(lambda: reason(world, "app") == "NameConflict", "the condition")
-        assert [pod.labels["grove.io/clique"] for pod in world.pods(part_of="app")] == ["router"]
+        assert world.pods(part_of="app") == [], "the gang is not begun"
         await world.delete(SETS, "user")
         await world.until(lambda: not world.find(SETS, "user"))
         assert FINALIZER not in world.get(DOMAINS, "team").metadata.finalizers
         await world.delete(DOMAINS, "team")
         await world.delete(DOMAINS, "app-0")
+        await world.until(
+            lambda: (
+                "app-0, which is not managed by Grove, is being deleted: new pods wait until its finalizers "
+                "(example.com/hold)" in message(world, SETS, "app", "ComputeDomainsReady")
+            ),
+            "whose finalizer holds it",
+        )
+        await world.patch(DOMAINS, "app-0", {"metadata": {"finalizers": None}})
         await world.until(lambda: reason(world, "bare") == "NameConflict", "CD6: the template is taken")
         assert not world.pods(part_of="bare")
         await world.delete(TEMPLATES, "bare-0")
         await world.until_ready()
         assert len(world.pods(part_of="app")) == 2
+        await world.create(SETS, named("intruder", "app-0"))
+        advice = (
+            "ComputeDomain app-0 belongs to PodCliqueSet app: use another name for this set or its domain"
+        )
+        await world.until(
+            lambda: advice in message(world, SETS, "intruder", "ComputeDomainsReady"), "the advice"
+        )
         await world.until(lambda: reasons(world, "user") == ["ComputeDomainReferenced"], "the events")
         for name in ("app", "bare"):
             await world.until(

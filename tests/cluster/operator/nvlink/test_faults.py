@@ -52,7 +52,7 @@ async def test_unready_or_occupied_node_delays_pods_of_domains(world: World, age
         await world.until_ready()
 
 
-async def test_missing_crd_delays_only_cliques_that_need_it(world: World) -> None:
+async def test_missing_crd_delays_gangs_that_need_it(world: World) -> None:
     await world.client.delete(CRDS, fabric.CRD, as_type=Object)
     try:
         await fabric.until_crd_deleted(world.client)
@@ -62,9 +62,14 @@ async def test_missing_crd_delays_only_cliques_that_need_it(world: World) -> Non
             await world.create(SETS, body)
             await world.until(lambda: reason(world, "app") == "ComputeDomainCRDMissing", "the condition")
             await world.until(lambda: world.get(CLIQUES, "app-0-worker").status.get("lastErrors"))
-            assert [pod.labels["grove.io/clique"] for pod in world.pods()] == ["router"]
+            assert world.pods() == [], "the gang is not begun"
             (error,) = world.get(CLIQUES, "app-0-worker").status["lastErrors"]
             assert f"{fabric.CRD} is not served: install the NVIDIA DRA driver" in error["description"]
+            await fabric.install_outdated(world.client)
+            await world.until(lambda: reason(world, "app") == "ComputeDomainCRDOutdated", "the condition")
+            assert f"{fabric.CRD} does not serve v1beta1" in message(
+                world, SETS, "app", "ComputeDomainsReady"
+            )
             await fabric.install(world.client)
             await world.until_ready()
             assert domains(world) == ["team"]
@@ -171,7 +176,7 @@ async def test_domains_complete_despite_operator_restarts(world: World) -> None:
 async def test_second_vendor_needs_only_its_module_and_rights(
     world: World, operator_account: Account
 ) -> None:
-    """Without the rights to the vendor's kind, only the cliques that use it wait."""
+    """Without the rights to the vendor's kind, only the gangs that use it wait."""
     await fabric.install_islands(world.client)
     await world.watch(ISLANDS)
     both = providers(("nvidia", "example"), {"example": Example})
@@ -180,9 +185,9 @@ async def test_second_vendor_needs_only_its_module_and_rights(
     try:
         async with fabric.rights_to_islands(world.client), operating(world, fabrics=both):
             await world.create(SETS, body)
-            await world.until(
-                lambda: len(world.pods()) == 2 and world.all(ISLANDS), "both pods and the island"
-            )
+            await world.until(lambda: world.all(ISLANDS), "the island")
+            await world.create(fabric.RESOURCE_CLAIM_TEMPLATES, fabric.foreign_claim_template("isle-berth"))
+            await world.until(lambda: len(world.pods()) == 2, "both pods")
             assert [(island.name, island.spec) for island in world.all(ISLANDS)] == [
                 ("isle", {"template": "isle-berth"})
             ]
@@ -200,15 +205,16 @@ async def test_second_vendor_needs_only_its_module_and_rights(
         async with operating(world, fabrics=both):
             await world.create(SETS, body)
             await world.until(lambda: reason(world, "app") == "ComputeDomainCRDMissing", "the condition")
-            assert [pod.labels["grove.io/clique"] for pod in world.pods()] == ["router"]
+            assert world.pods() == []
             await world.delete(SETS, "app")
             await world.until(lambda: not world.all(SETS))
     finally:
+        await world.delete(fabric.RESOURCE_CLAIM_TEMPLATES, "isle-berth")
         await removed(world.client, "islands.example.com")
 
 
 async def test_b1_b6_driver_faults_are_reported(world: World) -> None:
-    """A node is no longer ready (B1), nodes are in different partitions (B6), and a pod waits for a template
+    """A node is no longer ready (B1), nodes are in different partitions (B6), and a gang waits for a template
     that the driver does not create."""
 
     async def annotate(node: str, **notes: str | None) -> None:
@@ -220,34 +226,43 @@ async def test_b1_b6_driver_faults_are_reported(world: World) -> None:
 
     foreign = fabric.foreign_domain("team", "channels")
     foreign["metadata"]["annotations"] = {"dra-standin/skip-template": "true"}
-    async with operating(world, fabrics=NVIDIA):
+    async with fabric.one_partition(world.client), operating(world, fabrics=NVIDIA):
         await world.create(DOMAINS, foreign)
         await world.create(SETS, named("user", "team"))
         await world.create(SETS, automatic("app", gpus("worker", 2)))
-        await world.until(
-            lambda: (
-                reason(world, "app") == "AllReady"
-                and sum("nodeName" in pod.spec for pod in world.pods(part_of="app")) == 2
-            ),
-            "the domain is ready",
-        )
+        await world.until(lambda: reason(world, "app") == "AllReady", "the domain is ready")
         first, second = (pod.spec["nodeName"] for pod in world.pods(part_of="app"))
         try:
             await annotate(first, flip="true")
-            await world.until(lambda: phase() == "Degraded" and reason(world, "app") == "NodesNotReady", "B1")
-            await annotate(first, flip=None, clique="here.1")
+            await world.until(
+                lambda: phase() == "Degraded" and reason(world, "app") == "DomainDegraded", "B1"
+            )
+            assert f"1/2 nodes ready, not {first}" in message(world, SETS, "app", "ComputeDomainsReady")
+            await annotate(first, flip=None)
+            await world.until(lambda: reason(world, "app") == "AllReady", "it recovers")
+            changes = ["ComputeDomainDegraded", "ComputeDomainRecovered"]
+            await world.until(
+                lambda: sorted(set(changes).intersection(reasons(world, "app"))) == changes, "the events"
+            )
+            assert len(reasons(world, "app")) == 3, "one each, and that of its creation"
+            await annotate(first, clique="here.1")
             await annotate(second, clique="there.1")
-            split = "app-0 is split over 2 partitions: here.1, there.1"
+            split = "app-0 is split over 2 partitions (here.1, there.1)"
             await world.until(
                 lambda: split in message(world, SETS, "app", "ComputeDomainsReady") and phase() == "Ready",
                 "B6",
             )
+            assert reason(world, "app") == "FabricSplit"
+            await annotate(second, clique="")
+            outside = f"nodes {second} of ComputeDomain app-0 are in no partition"
+            await world.until(
+                lambda: outside in message(world, SETS, "app", "ComputeDomainsReady"), "a node without fabric"
+            )
+            assert reason(world, "app") == "FabricSplit"
         finally:
             for node in (first, second):
                 await annotate(node, flip=None, clique=None)
-        await world.until(lambda: world.pods(part_of="user"), "the pod that waits for a template")
-        (pod,) = world.pods(part_of="user")
-        assert not fabric.is_ready(pod)
+        assert world.pods(part_of="user") == [], "the template is missing"
         nothing = {"metadata": {"annotations": {"dra-standin/skip-template": None}}}
         await world.patch(DOMAINS, "team", nothing)
         await world.until_ready()

@@ -6,7 +6,14 @@ when pods are scheduled to them, and prepares those pods, which KWOK does not re
 
 Not simulated: IMEX daemons and their DaemonSet, device files, checkpoints, GPU devices.
 
-Annotations that inject faults: on a node `dra-standin/never-ready`, `dra-standin/flip` (becomes not ready),
-`dra-standin/delay` (seconds until ready), `dra-standin/clique` (another NVLink partition) and
-`dra-standin/no-channel` (publishes no channel); on a domain `dra-standin/skip-template`.
+Annotations that inject faults:
+
+node          `never-ready`, `flip` (becomes not ready), `delay` (seconds until ready), `clique` (another
+              NVLink partition), `no-channel` (publishes none), `keep-label` (keeps the label of a domain that
+              it left)
+domain        `skip-template` (gets no claim template), `template-delay` (seconds until it gets one)
+DeviceClass   of channels, for all domains: `skip-template`, `template-delay`, and `dead-controller`: nothing
+              is done for any domain
+
+each after `dra-standin/`.
 """

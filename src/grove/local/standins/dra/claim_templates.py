@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import structlog
-
 from grove.fabrics.provider import Domain
 from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client
@@ -13,8 +11,9 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import RESOURCE_CLAIM_TEMPLATES as TEMPLATES
 from grove.kube.errors import AlreadyExists, NotFound
 from grove.local.standins.dra import objects
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.local")
+log = get_logger("grove.local")
 
 
 class Templates:

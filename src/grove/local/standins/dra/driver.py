@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import structlog
-
 from grove.api.naming.external_keys import NVIDIA_GPU
 from grove.api.types.kubernetes_objects import Node
 from grove.fabrics.provider import Domain
@@ -22,9 +20,11 @@ from grove.kube.workqueue.queue import WorkQueue
 from grove.local.standins.dra import domain_nodes, objects
 from grove.local.standins.dra.claim_templates import Templates, name_of, template_of
 from grove.local.standins.dra.domain_nodes import DomainResourceClaim
+from grove.local.standins.dra.faults import DriverFaults
+from grove.logger import get_logger
 from grove.operator.crds import apply_crds
 
-log = structlog.get_logger("grove.local")
+log = get_logger("grove.local")
 
 _READY_DELAY = 0.05  # seconds from joining to readiness of a node, unless an annotation sets another delay
 _BY_UID = "uid"
@@ -53,6 +53,7 @@ class DraStandIn:
         )
         self._slices: Cache[Object] = Cache(RESOURCE_SLICES, Object)
         self._templates = Templates(client)
+        self._faults = DriverFaults()
         self._since: dict[tuple[str, str], float] = {}
         """The time at which a node joined a domain, by the UID of the domain and the name of the node."""
         self._prepared: set[str] = set()
@@ -69,7 +70,7 @@ class DraStandIn:
         for body in objects.device_classes():
             with suppress(AlreadyExists):
                 await self._client.create(DEVICE_CLASSES, body, as_type=Object)
-        known = (self._nodes, self._claims, self._slices, self._templates.cache)
+        known = (self._nodes, self._claims, self._slices, self._templates.cache, self._faults.cache)
         caches: tuple[Cache[Any], ...] = (*known, self._domains)
         async with asyncio.TaskGroup() as tasks:
             for cache in caches:
@@ -95,6 +96,7 @@ class DraStandIn:
         self._domains.subscribe(self._on_domain)
         self._claims.subscribe(self._on_claim)
         self._templates.cache.subscribe(self._on_template)
+        self._faults.subscribe(self._on_faults)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if new is None or (old is not None and _relevant_fields(old) == _relevant_fields(new)):
@@ -132,9 +134,16 @@ class DraStandIn:
             for domain in self._domains.by_index(_BY_TEMPLATE, name_of(old)):
                 self._queue.enqueue(_key(domain))
 
+    def _on_faults(self) -> None:
+        """All domains: a fault of the whole driver began or ended."""
+        for domain in self._domains:
+            self._queue.enqueue(_key(domain))
+
     async def _work(self, key: _Key) -> None:
         if isinstance(key, str):
             await self._reconcile_node(key)
+        elif self._faults.controller_dead:
+            return
         elif lost := self._lost.pop(key, None):
             await self._clean(lost)
             self._queue.enqueue(key)
@@ -167,7 +176,12 @@ class DraStandIn:
         await self._publish(node)
         uid = node.metadata.labels.get(objects.KEY, "")
         if uid and self._domains.synced.is_set() and not self._domains.by_index(_BY_UID, uid):
-            await self._label(name, None)
+            await self._unlabel(node)
+
+    async def _unlabel(self, node: Node) -> None:
+        """Take a node out of its domain, unless an annotation lets it keep the stale label."""
+        if objects.KEEP_LABEL not in node.metadata.annotations:
+            await self._label(node.metadata.name, None)
 
     async def _label(self, node: str, uid: str | None) -> None:
         with suppress(NotFound):
@@ -183,22 +197,24 @@ class DraStandIn:
                                  "finalizers": [*meta.finalizers, objects.KEY]}}  # fmt: skip
             await self._patch_domain(domain, body)
             return  # the watch event of the patch enqueues the domain again
-        if objects.SKIP_TEMPLATE not in meta.annotations:
+        template_due = self._faults.template_due(domain)
+        if template_due is not None and template_due <= asyncio.get_running_loop().time():
             await self._templates.create(domain)
+            template_due = None
         claims = [claim for claim in self._claims.by_index(_BY_DOMAIN, meta.uid) if claim.node]
         joined = await self._take_nodes(meta.uid, {claim.node for claim in claims})
         ready, again = self._readiness(meta.uid, joined)
         await self._write_status(domain, joined, ready)
         await self._prepare([claim for claim in claims if ready.get(claim.node)])
-        if again is not None:
-            self._queue.enqueue(key, again)
+        for due in (again, template_due):
+            self._queue.enqueue(key, due)
 
     async def _take_nodes(self, uid: str, wanted: set[str]) -> list[Node]:
         """Label the nodes of the domain's pods; a node that is in another domain stays there."""
         for node in list(self._nodes):
             if node.metadata.labels.get(objects.KEY) == uid and node.metadata.name not in wanted:
                 self._since.pop((uid, node.metadata.name), None)
-                await self._label(node.metadata.name, None)
+                await self._unlabel(node)
         joined = []
         for name in sorted(wanted):
             if (found := self._nodes.get("", name)) is None:
@@ -260,7 +276,7 @@ class DraStandIn:
         await self._templates.remove(domain)
         for node in list(self._nodes):
             if node.metadata.labels.get(objects.KEY) == domain.metadata.uid:
-                await self._label(node.metadata.name, None)
+                await self._unlabel(node)
 
     async def _patch_domain(self, domain: Domain, body: Mapping[str, object], subresource: str = "") -> None:
         name, namespace = domain.metadata.name, domain.metadata.namespace

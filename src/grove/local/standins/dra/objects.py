@@ -23,7 +23,10 @@ FLIP = "dra-standin/flip"
 DELAY = "dra-standin/delay"
 CLIQUE = "dra-standin/clique"
 NO_CHANNEL = "dra-standin/no-channel"
+KEEP_LABEL = "dra-standin/keep-label"
 SKIP_TEMPLATE = "dra-standin/skip-template"
+TEMPLATE_DELAY = "dra-standin/template-delay"
+DEAD_CONTROLLER = "dra-standin/dead-controller"
 
 DOMAINS = Resource(COMPUTE_DOMAIN.group, COMPUTE_DOMAIN.version, COMPUTE_DOMAIN.plural, COMPUTE_DOMAIN.name)
 
