@@ -22,6 +22,8 @@ class GraphContext(Struct, frozen=True):
     """Every known topology, with its domains from broad to narrow."""
     leader_worker_sets: bool = False
     """Whether the cluster serves LeaderWorkerSets."""
+    inference_pools: bool = True
+    """Whether the cluster serves InferencePools; False if it is known not to."""
     claim_templates: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The specs of the ResourceClaimTemplates that the GPUs of a graph are counted by, by name."""
     node_labels: frozenset[str] | None = None
@@ -32,6 +34,8 @@ class GraphContext(Struct, frozen=True):
     """Whether graphs may opt out of Grove (`nvidia.com/enable-grove: "false"`)."""
     pull_secrets: bool = False
     """Whether image pull Secrets are discovered."""
+    converts: bool = True
+    """Whether graphs are converted between the versions; not by an operator of some namespaces."""
     scheduler: str = ""
     """The schedulerName that pods of sets need; empty if the default is Kubernetes' own scheduler."""
 
@@ -44,6 +48,7 @@ class GraphContext(Struct, frozen=True):
             config.topology_aware_scheduling.enabled,
             without_grove=config.dynamo.without_grove,
             pull_secrets=config.dynamo.image_pull_secret_discovery,
+            converts=not config.namespaces,
             scheduler=default if default != DEFAULT_SCHEDULER else "",
         )
 

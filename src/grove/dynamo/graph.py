@@ -15,6 +15,8 @@ Body = dict[str, Any]
 WORKERS = frozenset({"worker", "prefill", "decode"})
 FRONTEND = "frontend"
 PLANNER = "planner"
+EPP = "epp"
+"""The type of an endpoint picker."""
 MAIN = "main"
 
 
@@ -28,6 +30,15 @@ class CompilationCacheMount(Struct, frozen=True):
 
     claim: str
     path: str = ""
+
+
+class PickerConfig(Struct, frozen=True):
+    """The configuration of an endpoint picker: inline, or in a ConfigMap of the user."""
+
+    config: Body | None = None
+    config_map: str | None = None
+    key: str = ""
+    """The key in the ConfigMap; empty: the default."""
 
 
 class VolumeClaim(Struct, frozen=True):
@@ -70,6 +81,8 @@ class GraphComponent(Struct, frozen=True):
     shared_memory: str = ""
     """Size of `/dev/shm`; empty: the default."""
     cache: CompilationCacheMount | None = None
+    picker: PickerConfig | None = None
+    """The configuration of an endpoint picker, if it is written."""
     model: str = ""
     everywhere: bool = False
     """Whether it is discovered in the Dynamo namespace that all graphs share."""
@@ -121,6 +134,11 @@ class Graph(Struct, frozen=True):
     restart: Restart | None = None
     ignores_generations: bool = False
     """Whether workers of old and new templates share one Dynamo namespace."""
+
+    @property
+    def has_picker(self) -> bool:
+        """Whether an endpoint picker chooses the workers of requests."""
+        return any(each.type == EPP for each in self.components)
 
     @property
     def constrained(self) -> bool:

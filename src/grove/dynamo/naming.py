@@ -72,6 +72,16 @@ def wait_script(graph: Graph) -> str:
     return f"{graph.name}-wait-leader-script"
 
 
+def picker_config(graph: Graph) -> str:
+    """The ConfigMap with the configuration of the endpoint picker."""
+    return f"{graph.name}-epp-config"
+
+
+def inference_pool(graph: Graph) -> str:
+    """The InferencePool of the workers."""
+    return f"{graph.name}-pool"
+
+
 def model_hash(model: str) -> str:
     """A hash of a model's name, for label values."""
     return hashlib.sha256(model.encode()).hexdigest()[:8]
@@ -84,6 +94,8 @@ def model_service(model: str) -> str:
 
 PLANNER_ACCOUNT = "planner-serviceaccount"
 PLANNER_ROLE = "planner-role"
+PICKER_ACCOUNT = "epp-serviceaccount"
+PICKER_ROLE = "epp-role"
 SSH_SECRET = "mpi-run-ssh-secret"  # noqa: S105 - a Secret's name
 
 

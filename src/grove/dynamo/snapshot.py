@@ -17,6 +17,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.wire import Wire
 from grove.dynamo import naming
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
+from grove.dynamo.api.kueue_workload import KueueWorkload
 from grove.dynamo.api.status import AppliedTopology, ComponentStatus, GraphStatus, RestartStatus
 from grove.dynamo.context import GraphContext
 from grove.dynamo.decode.normalize import ParsedGraph, parse
@@ -76,6 +77,8 @@ class GraphSnapshot(Struct, frozen=True):
     """Image pull Secrets of its namespace: the registries of each, by name; None if not known."""
     started: frozenset[str] = frozenset()
     """Components with started pods of the latest template; only filled in if there is a new pull Secret."""
+    queued: Mapping[str, tuple[KueueWorkload, ...]] = field(default_factory=dict)
+    """By component, Kueue's Workloads of its pods, where Kueue admits them."""
     ssh_key: tuple[str, str] | None = None
     """A new key pair, private and public, if one is needed."""
 
@@ -86,6 +89,13 @@ class ComponentState(Struct, frozen=True):
     status: ComponentStatus | None
     reason: str = ""
     message: str = ""
+
+
+class GraphReason(Struct, frozen=True):
+    """Why pods of a graph wait: what was found, with the remedy."""
+
+    code: str
+    message: str
 
 
 def clique_or_group_of(
@@ -121,6 +131,10 @@ class GraphBackend(Protocol):
         self, graph: Graph, component: GraphComponent, snapshot: GraphSnapshot
     ) -> ComponentState:
         """The state of a component."""
+        ...
+
+    def reasons(self, graph: Graph, snapshot: GraphSnapshot) -> list[GraphReason]:
+        """Why pods wait, as far as it is known: one reason for each code, the most important first."""
         ...
 
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:

@@ -36,11 +36,6 @@ BAD = [
     (alpha(Web=service(), web=service()), 'spec.services[web]: Duplicate value: "web"'),
     (deployment(component("-web")), 'spec.components[0].name: Invalid value: "-web"'),
     (deployment(component(kind="router")), 'spec.components[0].type: Unsupported value: "router"'),
-    (
-        deployment(component(kind="epp")),
-        "spec.components[0].type: Forbidden: not supported: run the endpoint",
-    ),
-    (alpha(Web=service("epp")), "spec.services[Web].componentType: Forbidden: not supported"),
     (deployment(component(replicas=-1)), "spec.components[0].replicas: Invalid value: -1"),
     (deployment(component(minAvailable=0)), "spec.components[0].minAvailable: Invalid value: 0"),
     (deployment(component(minAvailable=3, replicas=2)), "minAvailable: Invalid value: 3: must not be more"),
@@ -67,7 +62,7 @@ BAD = [
     ),
     (
         deployment({"name": "W", "podTemplate": {"spec": {"containers": [MAIN, {"name": "log"}]}}}),
-        "spec.components[0].containers[log].image: Required value",
+        "spec.components[0].podTemplate.spec.containers[log].image: Required value",
     ),
     (
         deployment(component(compilationCache={"pvcName": "cache"})),
@@ -122,7 +117,14 @@ BAD = [
         "spec.restart.strategy.order: Forbidden",
     ),
     (deployment(component(), providerOverride={}), "spec.providerOverride: Forbidden"),
-    (deployment(component(), experimental={"kvTransferPolicy": {}}), "spec.experimental: Forbidden"),
+    (
+        deployment(component(), experimental={"kvTransferPolicy": {}}),
+        "spec.experimental.kvTransferPolicy: Forbidden",
+    ),
+    *(
+        (deployment(component(experimental={name: {}})), f"spec.components[0].experimental.{name}: Forbidden")
+        for name in ("gpuMemoryService", "failover", "checkpoint")
+    ),
     (alpha(Web=service(ingress={"enabled": True})), "spec.services[Web].ingress: Forbidden"),
     (
         deployment(engine(["--enable-elastic-ep"])),

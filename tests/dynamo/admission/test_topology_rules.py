@@ -73,9 +73,15 @@ def test_rendered_set_passes_its_own_validation(shape):
 
 def test_constraint_unsupported_by_scheduler_is_rejected():
     plain = replace(KNOWN, scheduler="")
-    (error,) = graph_validation.on_create(manifest("both"), plain, replace(FACTS, backends=in_use())).errors
-    assert "its PodCliqueSet is invalid" in error.detail
-    assert "default-scheduler cannot keep required topology constraints" in error.detail
+    errors = graph_validation.on_create(manifest("both"), plain, replace(FACTS, backends=in_use())).errors
+    assert [error.path for error in errors] == [
+        "spec.topologyConstraint.packDomain",
+        "spec.components[0].topologyConstraint.packDomain",
+        "spec.components[1].topologyConstraint.packDomain",
+    ]
+    for error in errors:
+        assert error.detail.startswith("default-scheduler cannot keep this constraint")
+        assert "pack.preferred" not in error.detail
 
 
 def test_multinode_constraint_is_set_on_the_group():

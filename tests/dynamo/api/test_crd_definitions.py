@@ -7,14 +7,28 @@ from grove.dynamo.api import crd_definitions
 from tools import generated
 
 
-def test_both_versions_share_schema_without_conversion():
-    spec = crd_definitions.graph_deployments()["spec"]
-    newer, older = spec["versions"]
+def fields(version, *path):
+    found = version["schema"]["openAPIV3Schema"]
+    for name in path:
+        found = found["properties"][name]
+    return set(found["properties"])
+
+
+def test_each_version_has_its_own_fields():
+    newer, older = crd_definitions.graph_deployments()["spec"]["versions"]
     assert (newer["name"], newer["storage"]) == ("v1beta1", True)
     assert (older["name"], older["storage"]) == ("v1alpha1", False)
-    assert newer["schema"] == older["schema"]
     assert older["deprecated"]
-    assert spec["conversion"] == {"strategy": "None"}
+    assert fields(newer, "spec") - fields(older, "spec") == {"components", "env"}
+    assert fields(older, "spec") - fields(newer, "spec") == {"services", "envs", "pvcs"}
+    assert fields(newer, "status") ^ fields(older, "status") == {"components", "services"}
+    assert "clusterTopologyName" in fields(newer, "spec", "topologyConstraint")
+    assert "topologyProfile" in fields(older, "spec", "topologyConstraint")
+
+
+def test_definitions_leave_conversion_to_operator():
+    """A definition that is applied again must not remove it: Helm and kubectl change only what is written."""
+    assert not any("conversion" in each["spec"] for each in crd_definitions.all_definitions())
 
 
 def test_short_name_and_columns():
@@ -25,9 +39,8 @@ def test_short_name_and_columns():
 
 
 def test_unknown_fields_are_preserved_for_admission():
-    spec = crd_definitions.graph_deployments()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
-        "properties"
-    ]["spec"]
+    older = crd_definitions.graph_deployments()["spec"]["versions"][1]
+    spec = older["schema"]["openAPIV3Schema"]["properties"]["spec"]
     service = spec["properties"]["services"]["additionalProperties"]
     for part in (spec, service, spec["properties"]["topologyConstraint"]):
         assert part["x-kubernetes-preserve-unknown-fields"] is True

@@ -14,6 +14,7 @@ from grove.dynamo.admission.defaults import default_graph
 from grove.dynamo.backends import lws
 from grove.dynamo.backends.lws import LwsBackend
 from grove.dynamo.context import GraphContext
+from grove.dynamo.conversion.objects import converted
 from grove.dynamo.reconcile.planner import plan_graph
 from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph, snapshot_of
 from grove.rules.model import Facts
@@ -24,6 +25,7 @@ DECLINED = {"nvidia.com/enable-grove": "false"}
 LABELS = {"zone": "example.com/zone", "rack": "example.com/rack"}
 AFFINITY = DynamoTopology(mode=TopologyMode.AFFINITY, domain_to_label_mapping=LABELS)
 KUEUE = replace(AFFINITY, mode=TopologyMode.KUEUE, queue_name="gpus")
+GPU = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
 DURING = "requiredDuringSchedulingIgnoredDuringExecution"
 BACKENDS = {"component": LwsBackend()}
 
@@ -31,6 +33,7 @@ BACKENDS = {"component": LwsBackend()}
 def snapshot(body, topology: DynamoTopology = AFFINITY, **more) -> GraphSnapshot:
     body = default_graph(body, creating=True)
     body["metadata"] |= {"uid": "u", "generation": 1}
+    body = converted(body, "v1beta1")  # as the API server stores it
     stored = msgspec.convert({"metadata": body["metadata"], "spec": body["spec"]}, StoredGraph)
     found = snapshot_of(stored, GraphContext(topology, leader_worker_sets=True), Facts())
     return replace(found, **more)
@@ -144,7 +147,7 @@ def test_affinity_of_user_is_kept():
 
 
 def test_kueue_packs_each_multinode_replica():
-    (body,) = workloads(snapshot(packed(component(multinode={}, **near("rack"))), KUEUE)).values()
+    (body,) = workloads(snapshot(packed(component(main=GPU, multinode={}, **near("rack"))), KUEUE)).values()
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     for template in ("leaderTemplate", "workerTemplate"):
         found = body["spec"]["leaderWorkerTemplate"][template]
@@ -157,7 +160,7 @@ def test_kueue_packs_each_multinode_replica():
 
 
 def test_kueue_single_node_component_uses_affinity():
-    (body,) = workloads(snapshot(packed(component(**near("rack"))), KUEUE)).values()
+    (body,) = workloads(snapshot(packed(component(main=GPU, **near("rack"))), KUEUE)).values()
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     assert "podAffinity" in body["spec"]["template"]["spec"]["affinity"]
 
@@ -178,7 +181,7 @@ def test_kueue_without_queue_is_rejected():
 
 
 def test_kueue_with_long_name_is_rejected():
-    body = packed(component("w" * 40, multinode={}, **near("rack")))
+    body = packed(component("w" * 40, main=GPU, multinode={}, **near("rack")))
     assert "at most 39" in errors_of(body, KUEUE)[0]
 
 

@@ -21,6 +21,7 @@ from grove.api.types.podcliquescalinggroup import (
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo.admission.defaults import default_graph
 from grove.dynamo.backends.grove import GroveBackend
+from grove.dynamo.conversion.objects import converted
 from grove.dynamo.decode import decoder, normalize
 from grove.dynamo.reconcile.planner import plan_graph
 from grove.dynamo.reconcile.status import with_error
@@ -36,6 +37,7 @@ BACKENDS = {"grove": GroveBackend()}
 def snapshot(body, **more) -> GraphSnapshot:
     body = default_graph(copy.deepcopy(body), creating=True)
     body["metadata"] |= {"uid": "u", "generation": 1}
+    body = converted(body, "v1beta1")  # as the API server stores it
     stored = msgspec.convert({"metadata": body["metadata"], "spec": body["spec"]}, StoredGraph)
     return replace(snapshot_of(stored, KNOWN, FACTS), **more)
 
@@ -295,6 +297,11 @@ def test_invalid_graph_fails_with_one_event():
     assert "spec.components[1].replicas" in conditions["Ready"].message
     assert conditions["UnsupportedFields"].status == "True"
     assert "replicas" not in conditions["UnsupportedFields"].message
+
+
+def test_multinode_trtllm_without_gpus_fails():
+    body = deployment(engine([], gpus=0, command=["python3", "-m", "dynamo.trtllm"]))
+    assert "resources.limits[nvidia.com/gpu]: Required" in failed(snapshot(body))["Ready"].message
 
 
 def test_undecodable_graph_fails():

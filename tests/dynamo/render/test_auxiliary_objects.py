@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grove.dynamo.admission import graph_validation
 from grove.dynamo.render import auxiliary_objects
 from tests.dynamo.builders import KNOWN, alpha, cliques, component, deployment, env_of, graph, service
@@ -69,6 +71,48 @@ def test_user_labels_do_not_override_selector_labels():
     labels = cliques(body)["web"]["labels"]
     assert (labels["a"], labels["b"], labels["c"]) == ("spec", "service", "pod")
     assert labels["nvidia.com/selector"] == "app-web"
+
+
+METADATA = {"labels": {"c": "pod", "nvidia.com/dynamo-component": "x"}, "annotations": {"c": "pod"}}
+
+
+def with_metadata(**spec):
+    body = component("Web", "frontend")
+    body["podTemplate"]["metadata"] = METADATA
+    body = deployment(body)
+    body["spec"] |= spec
+    return body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        with_metadata(
+            labels={"a": "spec", "b": "service", "c": "x"}, annotations={"a": "spec", "b": "service"}
+        ),
+        alpha(
+            {"labels": {"a": "spec", "b": "spec"}, "annotations": {"a": "spec", "b": "spec"}},
+            Web=service(
+                labels={"b": "service", "c": "service"},
+                annotations={"b": "service"},
+                extraPodMetadata=METADATA,
+            ),
+        ),
+    ],
+)
+def test_service_has_metadata_of_pod_template(body):
+    """Of the user's metadata only: what is copied from the graph to its pods is not."""
+    metadata = owned(body)["Service", "app-web"]["metadata"]
+    assert metadata["annotations"] == {"a": "spec", "b": "service", "c": "pod"}
+    assert metadata["labels"] == {
+        "a": "spec",
+        "b": "service",
+        "c": "pod",
+        "nvidia.com/dynamo-component": "Web",
+        "nvidia.com/dynamo-graph-deployment-name": "app",
+        "nvidia.com/dynamo-discovery-backend": "kubernetes",
+        "nvidia.com/dynamo-discovery-enabled": "true",
+    }
 
 
 def test_metrics_label_can_be_disabled():

@@ -12,6 +12,7 @@ from grove.api.intents import Patch
 from grove.dynamo.api.pull_secret import PullSecret, matches_registry, registry_of
 from grove.dynamo.reconcile.planner import plan_graph
 from grove.dynamo.snapshot import ChildObject
+from grove.operator.caches.dynamo import GraphCaches
 from tests.dynamo.backends import test_lws as without_grove
 from tests.dynamo.builders import component, deployment, engine, with_stored
 from tests.dynamo.reconcile.test_planner import done, planned, snapshot
@@ -160,6 +161,18 @@ def test_unknown_secrets_keep_current_ones():
         "worker": ["ngc"],
     }
     assert pulls(snapshot(deployment(worker()), pull_secrets=None)) == {"worker": []}
+
+
+def test_operator_without_discovery_takes_no_secret_away():
+    """As after an upgrade: the cache of an operator without discovery does not know any Secrets."""
+    unknown = GraphCaches().registries("ns")
+    before = done(graph_of(WEB, worker()))
+    assert not planned(replace(before, pull_secrets=unknown)).intents
+    annotations = {"nvidia.com/disable-image-pull-secret-discovery": "true"}
+    without = worker()
+    without["podTemplate"]["metadata"] = {"annotations": annotations}
+    after = replace(with_stored(before, snapshot(deployment(WEB, without)).stored), pull_secrets=unknown)
+    assert pulls(after) == {"web": ["ngc"], "worker": []}, "unless the component asks for it"
 
 
 def test_late_secret_is_added_if_template_changes():

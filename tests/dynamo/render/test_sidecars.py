@@ -41,8 +41,7 @@ def test_frontend_sidecar_shares_mounts_of_main():
     mounts = [{"name": "models", "mountPath": "/models"}, {"name": "logs", "mountPath": "/logs"}]
     own = {"name": "other", "mountPath": "/logs"}
     _, web = containers(with_sidecar({"volumeMounts": mounts}, volumeMounts=[own]))
-    shm = {"name": "shared-memory", "mountPath": "/dev/shm"}
-    assert web["volumeMounts"] == [own, mounts[0], shm]
+    assert web["volumeMounts"] == [own, mounts[0]]
 
 
 def test_container_discovery_mode_sets_container_name():
@@ -94,12 +93,12 @@ MAIN_TOO["extraPodSpec"]["containers"] = [{"name": "main", "image": "y"}]
         (with_sidecar(name=""), 'spec.components[0].frontendSidecar: Invalid value: ""'),
         (
             alpha(W=service(frontendSidecar={})),
-            "spec.services[W].containers[sidecar-frontend].image: Required",
+            "spec.services[W].extraPodSpec.containers[sidecar-frontend].image: Required",
         ),
-        (alpha(W=BOTH), 'spec.services[W].containers: Duplicate value: "sidecar-frontend"'),
-        (twice("web"), 'spec.components[0].containers: Duplicate value: "web"'),
-        (twice("main"), 'spec.components[0].containers: Duplicate value: "main"'),
-        (alpha(W=MAIN_TOO), 'spec.services[W].containers: Duplicate value: "main"'),
+        (alpha(W=BOTH), 'spec.services[W].extraPodSpec.containers: Duplicate value: "sidecar-frontend"'),
+        (twice("web"), 'spec.components[0].podTemplate.spec.containers: Duplicate value: "web"'),
+        (twice("main"), 'spec.components[0].podTemplate.spec.containers: Duplicate value: "main"'),
+        (alpha(W=MAIN_TOO), 'spec.services[W].extraPodSpec.containers: Duplicate value: "main"'),
     ],
 )
 def test_missing_or_duplicate_sidecar_is_rejected(body, why):
@@ -108,9 +107,12 @@ def test_missing_or_duplicate_sidecar_is_rejected(body, why):
 
 
 @pytest.mark.parametrize(("version", "errors"), [("1.4.1", 0), ("v1.4.1", 1), ("1.4", 1), ("1.4.1-rc1", 1)])
-def test_runtime_version_override_replaces_image_tag(version, errors):
+@pytest.mark.parametrize("is_alpha", [False, True])
+def test_runtime_version_override_replaces_image_tag(version, errors, is_alpha):
+    main, override = {"image": "dynamo:mine"}, {"runtimeVersionOverride": version}
+    newer = deployment(component(main=main, **override))
     verdict = graph_validation.on_create(
-        deployment(component(main={"image": "dynamo:mine"}, runtimeVersionOverride=version)), KNOWN
+        alpha(W=service(main=main, **override)) if is_alpha else newer, KNOWN
     )
     assert len(verdict.errors) == errors
     assert verdict.warnings == ()

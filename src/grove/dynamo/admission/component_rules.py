@@ -10,14 +10,15 @@ from grove.api.field_errors import unsupported as not_among
 from grove.api.formats import quantities
 from grove.api.wire import MOST
 from grove.dynamo import keys, naming
+from grove.dynamo.admission import endpoint_picker_rules, engine_rules
+from grove.dynamo.admission.field_paths import is_alpha, main_container, pod_spec
 from grove.dynamo.api.common import MOST_NODES
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.context import GraphContext, runs_on_grove
-from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Graph, GraphComponent
+from grove.dynamo.graph import EPP, FRONTEND, PLANNER, WORKERS, Graph, GraphComponent, mapping
 from grove.dynamo.render import command_line, engines
 
-_TYPES = (FRONTEND, *sorted(WORKERS), PLANNER)
-_ENDPOINT_PICKER = "epp"
+_TYPES = (FRONTEND, *sorted(WORKERS), PLANNER, EPP)
 _IS_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?").fullmatch
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?").fullmatch
 _CANONICAL = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}").fullmatch
@@ -42,25 +43,23 @@ def errors(found: DynamoGraphDeployment, graph: Graph) -> Iterator[FieldError]:
         yield from _counts(component)
         yield from _containers(component)
         yield from _storage(graph, component)
-        yield from _engine(graph, component)
-        yield from _type(component, alpha=not found.spec.components)
+        yield from engine_rules.errors(graph, component)
+        yield from _type(component)
     yield from _alpha(found)
+    yield from endpoint_picker_rules.errors(graph)
 
 
-def _type(component: GraphComponent, *, alpha: bool) -> Iterator[FieldError]:
+def _type(component: GraphComponent) -> Iterator[FieldError]:
     """Checks the type; in v1alpha1 any word is accepted."""
-    path = f"{component.path}.{'componentType' if alpha else 'type'}"
-    if component.type == _ENDPOINT_PICKER:
-        yield forbidden(path, "not supported: run the endpoint picker outside of the graph")
-    elif component.type and not alpha and component.type not in _TYPES:
-        yield not_among(path, component.type, _TYPES)
+    if component.type and not is_alpha(component) and component.type not in _TYPES:
+        yield not_among(f"{component.path}.type", component.type, _TYPES)
 
 
 def on_create(graph: Graph) -> Iterator[FieldError]:
     """Errors of a new graph only: a component needs an image."""
     for component in graph.components:
         if not component.main.get("image"):
-            yield required(f"{_main(component)}.image", "the container main needs an image")
+            yield required(f"{main_container(component)}.image", "the container main needs an image")
 
 
 def on_update(old: Graph, new: Graph) -> Iterator[FieldError]:
@@ -90,6 +89,7 @@ def backend_errors(graph: Graph, known: GraphContext) -> Iterator[FieldError]:
             if len(name) > _MAX_NAME:
                 why = f"{name} is the value of a pod label and may have at most {_MAX_NAME} characters"
                 yield invalid(component.path, component.name, why)
+    yield from endpoint_picker_rules.cluster_errors(graph, known)
     if runs_on_grove(graph):
         yield from _too_long(graph)
         return
@@ -115,30 +115,15 @@ def warnings(graph: Graph) -> Iterator[str]:
         image = str(component.main.get("image", ""))
         tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
         if image and not is_version(tag) and not component.version:
-            yield f"{_main(component)}.image: {tag or 'no tag'} does not contain the version of Dynamo"
-        if not component.multinode or not component.runs_engine:
-            continue
-        engine = engines.framework(graph, component)
-        if not engine:
-            yield f"{component.path}: no engine was recognised, so no multi-node flags are added"
-        elif engine in ("vllm", "trtllm") and not engines.gpus(component) and not _claims(component):
-            yield f"{component.path}: has no GPUs, so no multi-node flags are added"
-
-
-def _claims(component: GraphComponent) -> bool:
-    return bool((component.main.get("resources") or {}).get("claims"))
-
-
-def _main(component: GraphComponent) -> str:
-    alpha = component.path.startswith("spec.services")
-    main = "extraPodSpec.mainContainer" if alpha else "podTemplate.spec.containers[main]"
-    return f"{component.path}.{main}"
+            path = f"{main_container(component)}.image"
+            yield f"{path}: {tag or 'no tag'} does not contain the version of Dynamo"
+        yield from engine_rules.warnings(graph, component)
 
 
 def _names(graph: Graph) -> Iterator[FieldError]:
     seen: set[str] = set()
     for component in graph.components:
-        alpha = component.path.startswith("spec.services")
+        alpha = is_alpha(component)
         path = component.path if alpha else f"{component.path}.name"
         if not component.name:
             yield required(path)
@@ -182,10 +167,8 @@ def _containers(component: GraphComponent) -> Iterator[FieldError]:
     for field, container in beside:
         if not container.get("image"):
             name = container.get("name", "")
-            yield required(f"{component.path}.{field}[{name}].image", "every container needs an image")
+            yield required(f"{pod_spec(component)}.{field}[{name}].image", "every container needs an image")
     names = [str(each.get("name", "")) for each in component.sidecars]
-    for name in sorted({name for name in names if [MAIN, *names].count(name) > 1}):
-        yield duplicate(f"{component.path}.containers", name)
     if component.frontend is not None and component.frontend not in names:
         path = f"{component.path}.frontendSidecar"
         yield invalid(path, component.frontend, "must name a container beside main in the pod template")
@@ -194,7 +177,7 @@ def _containers(component: GraphComponent) -> Iterator[FieldError]:
         yield invalid(path, component.version, "must be a version such as 1.4.0")
     for mount in component.main.get("volumeMounts", ()):
         if not mount.get("name") or not mount.get("mountPath"):
-            yield required(f"{_main(component)}.volumeMounts", "every mount needs a name and a path")
+            yield required(f"{main_container(component)}.volumeMounts", "every mount needs a name and a path")
 
 
 def _storage(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
@@ -202,34 +185,31 @@ def _storage(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
         path = f"{component.path}.sharedMemorySize"
         yield invalid(path, component.shared_memory, "must not be negative; 0 means none")
     if component.cache is not None:
-        if not component.cache.claim:
-            yield required(f"{component.path}.compilationCache.pvcName")
-        elif not engines.cache_path(graph, component):
-            why = "only vLLM has a default path"
-            yield required(f"{component.path}.compilationCache.mountPath", why)
+        yield from _cache(graph, component, component.cache.claim)
 
 
-def _engine(graph: Graph, component: GraphComponent) -> Iterator[FieldError]:
-    if not component.runs_engine:
-        return
-    command = engines.command_of(component.main)
-    started = command_line.detect_frameworks(command)
-    if len(started) > 1:
-        yield invalid(_main(component), command.as_text, f"starts several engines: {', '.join(started)}")
-    elif started and graph.framework in command_line.FRAMEWORKS and started[0] != graph.framework:
-        why = f"component {component.name} starts {started[0]}"
-        yield invalid("spec.backendFramework", graph.framework, why)
-    if engines.framework(graph, component) != "vllm":
-        return
-    if command_line.has_flag(command, "--enable-elastic-ep"):
-        yield forbidden(f"{_main(component)}.args", "--enable-elastic-ep is not supported: it needs Ray")
-    elif (
-        component.multinode
-        and engines.spans_by_executor(component)
-        and not engines.multiprocessing(graph, component)
-    ):
-        why = "multi-node engines on Ray are not supported: annotate the graph with "
-        yield forbidden(f"{component.path}.multinode", f"{why}{keys.VLLM_EXECUTOR}: mp")
+def _cache(graph: Graph, component: GraphComponent, claim: str) -> Iterator[FieldError]:
+    """Errors of the compilation cache: what the container mounts at its path must be the same claim."""
+    path = engines.cache_path(graph, component)
+    field = f"{component.path}.{'volumeMounts' if is_alpha(component) else 'compilationCache'}"
+    if not claim:
+        yield required(f"{field}.{'name' if is_alpha(component) else 'pvcName'}")
+    elif not path:
+        name = "mountPoint" if is_alpha(component) else "mountPath"
+        yield required(f"{field}.{name}", "only vLLM has a default path for its compilation cache")
+    claims = {
+        each.get("name"): mapping(each.get("persistentVolumeClaim")).get("claimName")
+        for each in component.pod.get("volumes", ())
+    }
+    for mount in component.main.get("volumeMounts", ()):
+        if not path or mount.get("mountPath") != path:
+            continue
+        name = mount.get("name")
+        if claims.get(name, name) != claim:
+            why = f"main mounts volume {name} there: mount PersistentVolumeClaim {claim}, or remove the mount"
+            yield invalid(field, path, why)
+        elif mount.get("readOnly"):
+            yield invalid(f"{main_container(component)}.volumeMounts", path, "the cache must be writable")
 
 
 def _alpha(found: DynamoGraphDeployment) -> Iterator[FieldError]:

@@ -11,11 +11,14 @@ from grove.api.field_errors import unsupported as not_among
 from grove.dynamo import keys
 from grove.dynamo.admission import (
     component_rules,
+    rendered_pods,
     restart_rules,
     scaling_rules,
     topology_rules,
     unsupported_fields,
+    version_rules,
 )
+from grove.dynamo.admission.set_errors import errors_of_graph
 from grove.dynamo.api.common import MAX_COMPONENTS
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.context import GraphContext, provider, runs_on_grove
@@ -47,6 +50,8 @@ _WITHOUT_CASE = frozenset({keys.VLLM_EXECUTOR})
 @never_raises
 def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> AdmissionResult:
     """Validate a new graph; with `facts`, also the PodCliqueSet that is rendered from it. Never raises."""
+    if wrong := tuple(version_rules.errors(new)):
+        return AdmissionResult(wrong)
     parsed = parse(new)
     graph = parsed.graph
     errors = [
@@ -55,17 +60,20 @@ def on_create(new: Body, known: GraphContext, facts: Facts | None = None) -> Adm
         *restart_rules.on_create(graph),
     ]
     errors += topology_rules.on_create(graph, known)
+    errors = errors or list(rendered_pods.errors(parsed.deployment, graph))
     if facts is not None and not errors and runs_on_grove(graph):
         setting = podcliqueset.RenderSettings(topology_rules.resolve(graph, known), known.scheduler)
-        wrong = validation.on_create(default_set(podcliqueset.workload(graph, setting)), facts).errors
-        errors += [invalid("spec", graph.name, f"its PodCliqueSet is invalid: {each}") for each in wrong]
-    return _result(errors, parsed)
+        rendered = default_set(podcliqueset.workload(graph, setting))
+        errors += errors_of_graph(graph, rendered, validation.on_create(rendered, facts).errors, facts)
+    return _result(errors, parsed, new)
 
 
 @never_raises
 def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> AdmissionResult:
     """Validate an update. Errors that the old object already had do not reject it. `by` is the requesting
     user; empty for the operator itself. Never raises."""
+    if wrong := tuple(version_rules.errors(new, old)):
+        return AdmissionResult(wrong)
     try:
         parsed = parse(new)
     except ObjectFormatError as format_error:
@@ -74,7 +82,7 @@ def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> Admiss
     try:
         before = parse(old)
     except ObjectFormatError:
-        return _result(errors, parsed)
+        return _result(errors, parsed, new)
     excused = set(map(str, blocking_errors(before, known))) if errors else set()
     errors = [error for error in errors if str(error) not in excused]
     errors += [
@@ -83,7 +91,15 @@ def on_update(old: Body, new: Body, known: GraphContext, by: str = "") -> Admiss
         *topology_rules.on_update(before.graph, parsed.graph),
         *scaling_rules.on_update(before.graph, parsed.graph, by),
     ]
-    return _result(errors, parsed)
+    return _result(errors or _new_duplicates(before, parsed), parsed, new)
+
+
+def _new_duplicates(before: ParsedGraph, parsed: ParsedGraph) -> list[FieldError]:
+    """The duplicates in the rendered pods that the old object did not have."""
+    if not (errors := list(rendered_pods.errors(parsed.deployment, parsed.graph))):
+        return []
+    known = set(map(str, rendered_pods.errors(before.deployment, before.graph)))
+    return [error for error in errors if str(error) not in known]
 
 
 def blocking_errors(parsed: ParsedGraph, known: GraphContext) -> Iterator[FieldError]:
@@ -97,10 +113,14 @@ def blocking_errors(parsed: ParsedGraph, known: GraphContext) -> Iterator[FieldE
     yield from restart_rules.errors(graph)
 
 
-def _result(errors: list[FieldError], parsed: ParsedGraph) -> AdmissionResult:
+def _result(errors: list[FieldError], parsed: ParsedGraph, new: Body) -> AdmissionResult:
     if errors:
         return AdmissionResult(tuple(errors))
-    warnings = (*unsupported_fields.warnings(parsed.deployment), *component_rules.warnings(parsed.graph))
+    warnings = (
+        *version_rules.warnings(new),
+        *unsupported_fields.warnings(parsed.deployment),
+        *component_rules.warnings(parsed.graph),
+    )
     return AdmissionResult(warnings=tuple(islice(warnings, _MAX_WARNINGS)))
 
 

@@ -12,7 +12,6 @@ _DEPLOYMENT_FIELDS = {
     "experimental": "remove the field",
 }
 _COMPONENT_FIELDS = {
-    "epp_config": "run the endpoint picker outside of the graph",
     "provider_override": "set topologyConstraint instead",
     "experimental": "remove the field",
 }
@@ -64,7 +63,9 @@ def _of(written: object, fields: dict[str, str], path: str, *, alpha: bool = Fal
             continue
         if alpha and field in _SWITCHED and isinstance(value, dict) and not value.get("enabled"):
             continue
-        yield forbidden(f"{path}.{_camel(field)}", f"not supported: {instead}")
+        inner = [f".{name}" for name in value] if field == "experimental" and isinstance(value, dict) else []
+        for name in inner or [""]:
+            yield forbidden(f"{path}.{_camel(field)}{name}", f"not supported: {instead}")
 
 
 def _of_roles(multinode: object, path: str) -> Iterator[FieldError]:

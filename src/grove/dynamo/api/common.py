@@ -12,6 +12,9 @@ MAX_COMPONENTS = 25
 MOST_NODES = 10_000
 """The most nodes per replica. Some engines get a list with the host name of each."""
 
+MOST_CONFIG_LEVELS = 32
+"""The most levels of objects and lists in the configuration of an endpoint picker: it is written as YAML."""
+
 Anything = Annotated[object, KubernetesSchema("io.k8s.apimachinery.pkg.runtime.RawExtension")]
 """An object whose schema Kubernetes defines, or that has no schema."""
 Quantity = Annotated[object, KubernetesSchema("io.k8s.apimachinery.pkg.api.resource.Quantity")]
@@ -64,6 +67,26 @@ class CompilationCache(Wire, frozen=True):
     """Name of the PersistentVolumeClaim."""
     mount_path: str = ""
     """Mount path. Required except for vLLM, which has a default."""
+
+
+class ConfigMapKey(Wire, frozen=True):
+    """A key of a ConfigMap."""
+
+    name: str = ""
+    """Name of the ConfigMap."""
+    key: str = ""
+    """The key. Default: `epp-config-dynamo.yaml`."""
+    optional: bool | None = None
+    """Ignored: the configuration is required."""
+
+
+class EppConfig(Wire, frozen=True):
+    """The configuration of an endpoint picker: one of the two fields."""
+
+    config_map_ref: ConfigMapKey | None = None
+    """A ConfigMap with the configuration."""
+    config: Anything | None = None
+    """An EndpointPickerConfig of the Gateway API Inference Extension."""
 
 
 class ModelRef(Wire, frozen=True):

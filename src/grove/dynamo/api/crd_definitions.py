@@ -14,6 +14,9 @@ from grove.dynamo.api.scaling_adapter import ScalingAdapter
 Body = dict[str, Any]
 
 _DEPRECATED = f"{NVIDIA}/{ALPHA} DynamoGraphDeployment is deprecated: use {NVIDIA}/{BETA}"
+_SPEC_FIELDS = {BETA: ("services", "envs", "pvcs"), ALPHA: ("components", "env")}
+_TOPOLOGY_NAMES = {BETA: "topologyProfile", ALPHA: "clusterTopologyName"}
+"""By version, the fields that it does not have."""
 _PRESERVE_UNKNOWN = {"x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -23,25 +26,47 @@ def all_definitions() -> list[Body]:
 
 
 def graph_deployments() -> Body:
-    """One schema for both versions. Unknown fields are preserved, so that admission can reject them by name
-    instead of the API server pruning them silently."""
+    """Unknown fields are preserved, so that admission can reject them by name instead of the API server
+    pruning them silently. The operator adds the conversion webhook: its address is not known here."""
     kind = DynamoGraphDeployment.KIND
-    body = structural_schema.of(DynamoGraphDeployment)
-    body["properties"]["spec"] = _with_open_objects(body["properties"]["spec"])
-    newer, older = _both_versions(kind, body)
+    newer, older = _both_versions(kind, {version: _graph_schema(version) for version in (BETA, ALPHA)})
     older |= {"deprecated": True, "deprecationWarning": _DEPRECATED}
     return _definition(kind.name, kind.plural, kind.short_names, [newer, older])
+
+
+def _graph_schema(version: str) -> Body:
+    """The schema without the fields of the other version."""
+    body = structural_schema.of(DynamoGraphDeployment)
+    spec, status = body["properties"]["spec"], body["properties"]["status"]["properties"]
+    for name in _SPEC_FIELDS[version]:
+        del spec["properties"][name]
+    del spec["properties"]["topologyConstraint"]["properties"][_TOPOLOGY_NAMES[version]]
+    if version == BETA:
+        # As in Dynamo: clients that apply a part of a component own that part only.
+        spec["properties"]["components"] |= {
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+        }
+        spec["properties"]["components"]["items"]["required"] = ["name"]
+    else:
+        services = status["services"] = status.pop("components")
+        services["additionalProperties"]["properties"]["componentName"] = {
+            "type": "string",
+            "description": "Name of that object. Deprecated: use componentNames.",
+        }
+    body["properties"]["spec"] = _with_open_objects(spec)
+    return body
 
 
 def scaling_adapters() -> Body:
     """One schema for both versions: an adapter names its component in the fields of both."""
     kind = ScalingAdapter.KIND
-    return _definition(
-        kind.name, kind.plural, kind.short_names, _both_versions(kind, structural_schema.of(ScalingAdapter))
-    )
+    schema = structural_schema.of(ScalingAdapter)
+    versions = _both_versions(kind, {BETA: schema, ALPHA: schema})
+    return _definition(kind.name, kind.plural, kind.short_names, versions)
 
 
-def _both_versions(kind: Kind, body: Body) -> list[Body]:
+def _both_versions(kind: Kind, schemas: dict[str, Body]) -> list[Body]:
     columns = [{"name": each.name, "type": each.type, "jsonPath": each.path} for each in kind.columns]
     subresources: Body = {"status": {}}
     if kind.scale:
@@ -55,7 +80,7 @@ def _both_versions(kind: Kind, body: Body) -> list[Body]:
             "name": version,
             "served": True,
             "storage": version == BETA,
-            "schema": {"openAPIV3Schema": body},
+            "schema": {"openAPIV3Schema": schemas[version]},
             "subresources": subresources,
             "additionalPrinterColumns": columns,
         }
@@ -94,7 +119,6 @@ def _definition(name: str, plural: str, short_names: tuple[str, ...], versions: 
                 "shortNames": list(short_names),
             },
             "scope": "Namespaced",
-            "conversion": {"strategy": "None"},
             "versions": versions,
         },
     }

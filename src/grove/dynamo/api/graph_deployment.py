@@ -1,7 +1,7 @@
 """The type DynamoGraphDeployment in both of its versions.
 
-`v1alpha1` has a map of `services`, `v1beta1` a list of `components`. One schema serves both versions, so that
-no conversion is needed between them; the fields that an object uses show which version it is written in.
+`v1alpha1` has a map of `services`, `v1beta1` a list of `components`. One type has the fields of both: those
+that an object uses show which version it is written in. Each version has a schema of its own.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import field
 
+from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
 from grove.api.wire import Int32, Int64, Wire, always, facet
 
@@ -13,6 +14,11 @@ READY = "Ready"
 """The condition that reports whether all components are ready, and why a graph cannot be reconciled."""
 LEVELS = "TopologyLevelsAvailable"
 """The condition that reports whether the domains of the topology constraints exist."""
+
+WAITING = f"grove.io/{ConditionType.WAITING}"
+"""The condition of the PodCliqueSet that reports why pods wait."""
+NOT_ADMITTED = "kueue.x-k8s.io/NotAdmitted"
+"""The condition that reports why Kueue does not admit pods."""
 
 
 class ComponentStatus(Wire, frozen=True):

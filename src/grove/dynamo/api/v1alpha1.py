@@ -7,7 +7,16 @@ from typing import Annotated
 from msgspec import field
 
 from grove.api.wire import Int32, KubernetesSchema, Wire
-from grove.dynamo.api.common import Anything, ComponentTopology, EnvVar, ModelRef, Multinode, Probe, Quantity
+from grove.dynamo.api.common import (
+    Anything,
+    ComponentTopology,
+    EnvVar,
+    EppConfig,
+    ModelRef,
+    Multinode,
+    Probe,
+    Quantity,
+)
 
 
 class Amounts(Wire, frozen=True):
@@ -91,7 +100,7 @@ class AlphaService(Wire, frozen=True):
     service_name: str = ""
     """Ignored: the key in the map is the name."""
     component_type: str = ""
-    """`frontend`, `worker`, `planner` or another word."""
+    """`frontend`, `worker`, `planner`, `epp` or another word."""
     sub_component_type: str = ""
     """`prefill` or `decode`, for a worker."""
     replicas: Int32 | None = None
@@ -126,6 +135,8 @@ class AlphaService(Wire, frozen=True):
     """The model that the component serves."""
     global_dynamo_namespace: bool = False
     """Whether the component is discovered in the Dynamo namespace `dynamo` that all graphs share."""
+    runtime_version_override: str = ""
+    """The version of Dynamo in the image, if the image tag does not contain it."""
     topology_constraint: ComponentTopology | None = None
     """The topology domain that its pods must fit into. Immutable."""
     autoscaling: Anything | None = None
@@ -144,8 +155,8 @@ class AlphaService(Wire, frozen=True):
     """Not supported, unless switched off."""
     checkpoint: Anything | None = None
     """Not supported, unless switched off."""
-    epp_config: Anything | None = None
-    """Not supported."""
+    epp_config: EppConfig | None = None
+    """The configuration of an endpoint picker; required for type `epp`, and only allowed there."""
     provider_override: Anything | None = None
     """Not supported."""
     experimental: Anything | None = None

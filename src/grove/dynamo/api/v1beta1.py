@@ -7,6 +7,7 @@ from grove.dynamo.api.common import (
     Anything,
     CompilationCache,
     ComponentTopology,
+    EppConfig,
     ModelRef,
     Multinode,
     Quantity,
@@ -32,7 +33,7 @@ class BetaComponent(Wire, frozen=True):
     name: str = ""
     """Name of the component, unique in the graph without regard to case."""
     type: str = ""
-    """`frontend`, `worker`, `prefill`, `decode` or `planner`; decides ports, probes and variables."""
+    """`frontend`, `worker`, `prefill`, `decode`, `planner` or `epp`; decides ports, probes and variables."""
     pod_template: PodTemplate | None = None
     """Template of the pods."""
     replicas: Int32 | None = None
@@ -57,8 +58,8 @@ class BetaComponent(Wire, frozen=True):
     """Lets autoscalers scale the component, through a DynamoGraphDeploymentScalingAdapter."""
     frontend_sidecar: str | None = None
     """Name of the sidecar container that is a frontend."""
-    epp_config: Anything | None = None
-    """Not supported."""
+    epp_config: EppConfig | None = None
+    """The configuration of an endpoint picker; required for type `epp`, and only allowed there."""
     provider_override: Anything | None = None
     """Not supported."""
     experimental: Anything | None = None

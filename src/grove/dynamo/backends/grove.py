@@ -14,8 +14,9 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup, PodCliq
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import keys, naming
 from grove.dynamo.admission import topology_rules
-from grove.dynamo.api.status import LEVELS, ComponentStatus, RestartStatus
-from grove.dynamo.backends import restarts
+from grove.dynamo.admission.set_errors import errors_of_graph
+from grove.dynamo.api.status import LEVELS, WAITING, ComponentStatus, RestartStatus
+from grove.dynamo.backends import restarts, waiting
 from grove.dynamo.backends.desired_set import new_set, updated_set
 from grove.dynamo.backends.object_writes import contains, target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent
@@ -23,6 +24,7 @@ from grove.dynamo.render import podcliqueset
 from grove.dynamo.snapshot import (
     CliqueOrGroup,
     ComponentState,
+    GraphReason,
     GraphSnapshot,
     WorkloadPlan,
     clique_or_group_of,
@@ -56,6 +58,11 @@ class GroveBackend:
             return ComponentState(None, "some_resources_are_not_ready", message)
         return _component_state(graph, component, clique_or_group, _generation(component, snapshot))
 
+    def reasons(self, graph: Graph, snapshot: GraphSnapshot) -> list[GraphReason]:
+        """None once all components are ready: the set removes its condition later."""
+        unready = any(self.component_state(graph, each, snapshot).reason for each in graph.components)
+        return waiting.reasons(snapshot) if unready else []
+
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:
         return restarts.status(graph, snapshot)
 
@@ -65,8 +72,14 @@ class GroveBackend:
             return []
         of_set = snapshot.workload.status.conditions
         found = [
-            new_condition(f"grove.io/{each.type}", _holds(each), each.reason, each.message) for each in of_set
+            new_condition(f"grove.io/{each.type}", _holds(each), each.reason, each.message)
+            for each in of_set
+            if each.type != ConditionType.WAITING
         ]
+        found += (
+            new_condition(WAITING, True, each.code, each.message)
+            for each in self.reasons(graph, snapshot)[:1]
+        )
         if graph.constrained:
             found.append(_levels(find(of_set, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)))
         return found
@@ -80,7 +93,7 @@ def _plan_creation(graph: Graph, snapshot: GraphSnapshot) -> WorkloadPlan:
     desired = new_set(graph, snapshot)
     wanted = desired.body
     if invalid := validation.on_create(wanted, snapshot.facts).errors:
-        return WorkloadPlan(errors=invalid)
+        return WorkloadPlan(errors=tuple(errors_of_graph(graph, wanted, invalid, snapshot.facts)))
     annotations = {**wanted["metadata"].get("annotations", {}), keys.APPLIED: desired.spec_hash}
     wanted = {**wanted, "metadata": {**wanted["metadata"], "annotations": annotations}}
     return WorkloadPlan(writes=(builders.create(with_owner(graph, wanted)),))
@@ -94,7 +107,7 @@ def _plan_update(graph: Graph, snapshot: GraphSnapshot, existing: PodCliqueSet) 
     if not unchanged:
         changed = {**wanted, "metadata": stored["metadata"]}  # updates write only the spec
         if invalid := validation.on_update(stored, changed, snapshot.facts).errors:
-            return WorkloadPlan(errors=invalid)
+            return WorkloadPlan(errors=tuple(errors_of_graph(graph, wanted, invalid, snapshot.facts)))
     writes: list[Intent] = []
     if existing.metadata.deletion_timestamp is None:
         if not unchanged or not contains(wanted["spec"], stored["spec"]):

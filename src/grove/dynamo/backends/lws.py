@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from grove.api.configuration.types import TopologyMode
+from msgspec.structs import replace
+
 from grove.api.intents import Intent, Patch, PatchType
 from grove.api.meta import Condition
 from grove.dynamo import keys, naming
 from grove.dynamo.admission import topology_rules
 from grove.dynamo.api.status import AppliedTopology, ComponentStatus, RestartStatus
+from grove.dynamo.backends import kueue
 from grove.dynamo.backends.object_writes import digest, target, with_owner
 from grove.dynamo.graph import Body, Graph, GraphComponent, mapping
 from grove.dynamo.render import image_pull_secrets, pod_template, topology_affinity
 from grove.dynamo.render.addressing import LeaderWorkerAddresses, Role
 from grove.dynamo.render.engines import ComponentRole
-from grove.dynamo.snapshot import ChildObject, ComponentState, GraphSnapshot, WorkloadPlan
+from grove.dynamo.snapshot import ChildObject, ComponentState, GraphReason, GraphSnapshot, WorkloadPlan
 from grove.dynamo.worker_generation import generation, runtime_namespace
 from grove.plan.writes.builders import create
 
@@ -48,15 +50,22 @@ class LwsBackend:
         existing = _existing(graph, component, snapshot)
         if existing is None:
             return ComponentState(None, "some_resources_are_not_ready", f"{kind} {name} does not exist yet")
-        return _component_state(graph, component, kind, existing)
+        state = _component_state(graph, component, kind, existing)
+        if state.reason and kueue.is_refused(component, snapshot):
+            return replace(state, reason="insufficient_capacity")
+        return state
+
+    def reasons(self, graph: Graph, snapshot: GraphSnapshot) -> list[GraphReason]:
+        return kueue.reasons(graph, snapshot)
 
     def restart(self, graph: Graph, snapshot: GraphSnapshot) -> RestartStatus | None:  # noqa: ARG002 - the protocol's
         return None
 
     def conditions(self, graph: Graph, snapshot: GraphSnapshot) -> list[Condition]:
-        if not graph.constrained:
-            return []
-        return [topology_affinity.levels_condition(graph, snapshot.context)]
+        found = kueue.conditions(graph, snapshot)
+        if graph.constrained:
+            found.append(topology_affinity.levels_condition(graph, snapshot.context))
+        return found
 
 
 def _applied_constraints(graph: Graph, snapshot: GraphSnapshot) -> tuple[AppliedTopology, ...]:
@@ -81,7 +90,7 @@ def workload(graph: Graph, component: GraphComponent, snapshot: GraphSnapshot) -
     kind, name = workload_ref(graph, component)
     labels = {**graph.labels, keys.GRAPH: graph.name, keys.COMPONENT: component.name}
     where = snapshot.context.topology
-    if where.mode is TopologyMode.KUEUE and graph.constrained:
+    if topology_affinity.is_queued(graph, component, where):
         labels[topology_affinity.QUEUE] = topology_affinity.queue(graph, where)
     metadata = {"name": name, "namespace": graph.namespace, "labels": labels}
     metadata["annotations"] = dict(graph.annotations)

@@ -13,8 +13,10 @@ from grove.api.field_errors import FieldError, forbidden, invalid, required
 from grove.api.shapes.schemas import schema_errors
 from grove.api.shapes.structs import StructReader
 from grove.api.shapes.type_errors import without_nulls
-from grove.dynamo.api.common import DeploymentTopology
+from grove.dynamo.api.common import ALPHA, BETA, MOST_CONFIG_LEVELS, DeploymentTopology
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment, GraphSpec
+from grove.dynamo.conversion.objects import as_written
+from grove.dynamo.conversion.specs import ALPHA_ONLY
 from grove.rules.decode import ObjectFormatError
 
 Body = dict[str, Any]
@@ -36,7 +38,7 @@ _FORMERLY = {"topologyConstraints": DeploymentTopology}
 
 
 def read(body: Any) -> DynamoGraphDeployment:
-    """Decode a graph. Raises ObjectFormatError with all format errors."""
+    """Decode a graph, in the version that it was written in. Raises ObjectFormatError with all errors."""
     try:
         return _read(body)
     except RecursionError:
@@ -46,15 +48,31 @@ def read(body: Any) -> DynamoGraphDeployment:
 def _read(body: Any) -> DynamoGraphDeployment:
     if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
         raise ObjectFormatError([required("metadata")])
-    body = {key: without_nulls(body[key]) for key in ("metadata", "spec", "status") if key in body}
-    if body.get("spec") is None:
+    written = as_written(body)
+    found = {key: without_nulls(written[key]) for key in ("metadata", "spec", "status") if key in written}
+    if found.get("spec") is None:
         raise ObjectFormatError([required("spec")])
-    if errors := list(_READER.errors(body["spec"], GraphSpec, "spec")) or list(_pod_errors(body["spec"])):
+    errors = _format_errors(found["spec"])
+    # Restoring what was written drops fields that its version does not have.
+    if errors := errors or (_changed_spec_errors(body) if written is not body else []):
         raise ObjectFormatError(errors)
     try:
-        return msgspec.convert(body, type=DynamoGraphDeployment)
+        return msgspec.convert(found, type=DynamoGraphDeployment)
     except (msgspec.MsgspecError, ValueError) as problem:
         raise ObjectFormatError([invalid("metadata", "(object)", f"cannot be read: {problem}")]) from None
+
+
+def _changed_spec_errors(body: Body) -> list[FieldError]:
+    """The format errors in v1beta1 of an object that was written in v1alpha1."""
+    spec = without_nulls(body["spec"])
+    why = f"no field of {BETA}, in which the object has been changed: write it in {ALPHA}"
+    other = [forbidden(f"spec.{name}", why) for name in sorted(ALPHA_ONLY & spec.keys())]
+    return other or _format_errors(spec)
+
+
+def _format_errors(spec: Any) -> list[FieldError]:
+    errors = list(_READER.errors(spec, GraphSpec, "spec"))
+    return errors or [*_pod_errors(spec), *_picker_errors(spec)]
 
 
 def decode_errors(body: Any) -> tuple[FieldError, ...]:
@@ -111,3 +129,19 @@ def _pod_errors(spec: Body) -> Iterator[FieldError]:
         yield from schema_errors(template.get("metadata"), openapi.embedded(_METADATA), f"{path}.metadata")
     for name, service in spec.get("services", {}).items():
         yield from schema_errors(service.get("extraPodSpec"), extra, f"spec.services[{name}].extraPodSpec")
+
+
+def _picker_errors(spec: Body) -> Iterator[FieldError]:
+    """Checks that the configurations of endpoint pickers are objects that can be written as YAML."""
+    written = [(f"spec.components[{index}]", each) for index, each in enumerate(spec.get("components", ()))]
+    written += [(f"spec.services[{name}]", each) for name, each in spec.get("services", {}).items()]
+    for path, component in written:
+        config = component.get("eppConfig", {}).get("config")
+        if config is not None and _levels(config) > MOST_CONFIG_LEVELS:
+            why = f"is nested more than {MOST_CONFIG_LEVELS} levels deep"
+            yield invalid(f"{path}.eppConfig.config", "(object)", why)
+
+
+def _levels(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(_levels, inner), default=0)

@@ -8,9 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from grove.api.naming.external_keys import NVIDIA_GPU
+from grove.dynamo.api.common import EppConfig
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment, GraphSpec
-from grove.dynamo.api.v1alpha1 import AlphaResources, AlphaService, Amounts, FrontendSidecar
+from grove.dynamo.api.v1alpha1 import AlphaResources, AlphaService, Amounts, FrontendSidecar, Mount
 from grove.dynamo.api.v1beta1 import BetaComponent
+from grove.dynamo.conversion.container_merge import merged
 from grove.dynamo.decode import decoder
 from grove.dynamo.graph import (
     MAIN,
@@ -19,6 +21,7 @@ from grove.dynamo.graph import (
     Graph,
     GraphComponent,
     GraphTopology,
+    PickerConfig,
     VolumeClaim,
     mapping,
 )
@@ -70,10 +73,10 @@ def graph(found: DynamoGraphDeployment) -> Graph:
 
 
 def merged_env(weak: Iterable[Body], strong: Iterable[Body]) -> tuple[Body, ...]:
-    """Environment variables merged by name; `strong` takes precedence."""
-    strong = tuple(strong)
-    named = {each.get("name") for each in strong}
-    return (*(each for each in weak if each.get("name") not in named), *strong)
+    """Environment variables merged by name: of several the last one, and `strong` takes precedence."""
+    last = {each.get("name"): each for each in strong}
+    others = {each.get("name"): each for each in weak if each.get("name") not in last}
+    return (*others.values(), *last.values())
 
 
 def _components(spec: GraphSpec) -> Iterable[GraphComponent]:
@@ -107,6 +110,7 @@ def _component(written: BetaComponent, path: str) -> GraphComponent:
         pod_annotations=mapping(metadata.get("annotations")),
         shared_memory="" if size is None else str(size),
         cache=CompilationCacheMount(cache.pvc_name, cache.mount_path) if cache else None,
+        picker=_picker(written.epp_config),
         model=written.model_ref.name if written.model_ref else "",
         everywhere=written.global_dynamo_namespace,
         domain=written.topology_constraint.pack_domain if written.topology_constraint else "",
@@ -128,10 +132,11 @@ def _service(name: str, written: AlphaService) -> GraphComponent:
         replicas=_or(written.replicas, 1),
         min_available=_or(written.min_available, 1),
         nodes=_or(written.multinode.node_count, _NODES) if written.multinode else 1,
-        main=_main(written, mapping(spec.get("mainContainer"))),
+        main=_main(written, mapping(spec.get("mainContainer")), cached),
         sidecars=tuple(containers),
         has_scaling_adapter=written.scaling_adapter is not None and written.scaling_adapter.enabled,
         frontend=SIDECAR if beside else None,
+        version=written.runtime_version_override,
         pod={key: value for key, value in spec.items() if key not in ("containers", "mainContainer")},
         pod_labels=extra.labels if extra else {},
         pod_annotations=extra.annotations if extra else {},
@@ -139,14 +144,16 @@ def _service(name: str, written: AlphaService) -> GraphComponent:
         annotations=written.annotations,
         shared_memory=_shared_memory(written),
         cache=CompilationCacheMount(cached.name, cached.mount_point) if cached else None,
+        picker=_picker(written.epp_config),
         model=written.model_ref.name if written.model_ref else "",
         everywhere=written.global_dynamo_namespace,
         domain=written.topology_constraint.pack_domain if written.topology_constraint else "",
     )
 
 
-def _main(written: AlphaService, given: Body) -> Body:
-    """The main container: fields of the service; those of `mainContainer` take precedence."""
+def _main(written: AlphaService, given: Body, cache: Mount | None) -> Body:
+    """The main container: fields of the service, with `mainContainer` merged over them; the mounts of both,
+    except that of the compilation cache."""
     main: Body = {}
     if resources := _resources(written.resources):
         main["resources"] = resources
@@ -156,11 +163,14 @@ def _main(written: AlphaService, given: Body) -> Body:
         main["livenessProbe"] = written.liveness_probe
     if written.readiness_probe is not None:
         main["readinessProbe"] = written.readiness_probe
-    main |= given
+    main = merged(main, given)
     if env := merged_env(_bodies(written.envs), given.get("env", ())):
         main["env"] = list(env)
-    plain = [each for each in written.volume_mounts if not each.use_as_compilation_cache]
-    mounts = [{"name": each.name, "mountPath": each.mount_point} for each in plain]
+    mounts = [
+        {"name": each.name, "mountPath": each.mount_point}
+        for each in written.volume_mounts
+        if each is not cache
+    ]
     if mounts := [*given.get("volumeMounts", ()), *mounts]:
         main["volumeMounts"] = mounts
     return main
@@ -198,6 +208,14 @@ def _shared_memory(written: AlphaService) -> str:
     if memory is None:
         return ""
     return "0" if memory.disabled else "" if memory.size is None else str(memory.size)
+
+
+def _picker(written: EppConfig | None) -> PickerConfig | None:
+    if written is None:
+        return None
+    config = written.config if isinstance(written.config, dict) else None
+    found = written.config_map_ref
+    return PickerConfig(config, found.name if found else None, found.key if found else "")
 
 
 def _claim(written: Any) -> VolumeClaim:

@@ -8,7 +8,7 @@ from grove.api.intents import Create, Intent, Patch
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import naming
 from grove.dynamo.api.scaling_adapter import ScalingAdapter
-from grove.dynamo.api.status import LEVELS, READY, GraphStatus
+from grove.dynamo.api.status import LEVELS, NOT_ADMITTED, READY, WAITING, GraphStatus
 from grove.dynamo.graph import Graph, GraphComponent
 from grove.dynamo.snapshot import StoredGraph
 from grove.plan.conditions import find
@@ -42,7 +42,8 @@ def scaling_events(
 
 
 def status_events(stored: StoredGraph, desired: GraphStatus) -> Iterator[PlannedEvent]:
-    """The events of a status: a failure, or topology levels that are unavailable, if these are new."""
+    """The events of a status: a failure, topology levels that are unavailable, or what pods wait for, if
+    these are new."""
     before, after = find(stored.status.conditions, READY), find(desired.conditions, READY)
     known = before and (before.reason, before.message)
     if desired.state == "failed" and after is not None and known != (after.reason, after.message):
@@ -51,6 +52,10 @@ def status_events(stored: StoredGraph, desired: GraphStatus) -> Iterator[Planned
     bad = after is not None and after.status != "True" and after.reason != _PENDING
     if after is not None and bad and (before is None or before.reason != after.reason):
         yield _event(stored, after.reason, after.message, warning=True)
+    for type_ in (WAITING, NOT_ADMITTED):
+        before, after = find(stored.status.conditions, type_), find(desired.conditions, type_)
+        if after is not None and (before is None or before.reason != after.reason):
+            yield _event(stored, after.reason, after.message, warning=True)
 
 
 def _event(

@@ -13,7 +13,7 @@ from grove.dynamo.backends import object_writes
 from grove.dynamo.context import provider
 from grove.dynamo.decode.normalize import ParsedGraph
 from grove.dynamo.graph import Graph
-from grove.dynamo.reconcile import scaling
+from grove.dynamo.reconcile import scaling, stored_version
 from grove.dynamo.reconcile.events import constraint_events, scaling_events
 from grove.dynamo.reconcile.status import graph_status, plan_failed, plan_rejected, status_update
 from grove.dynamo.render import auxiliary_objects, gpu_claims
@@ -30,9 +30,19 @@ def plan_graph(snapshot: GraphSnapshot, backends: Mapping[str, GraphBackend], no
     if stored.metadata.deletion_timestamp is not None:
         return Plan()
     if parsed is None:
-        return plan_rejected(stored, snapshot.decode_errors, now)
+        return _with_rewrite(plan_rejected(stored, snapshot.decode_errors, now), stored, snapshot)
     graph = gpu_claims.with_claimed_gpus(parsed.graph, snapshot.context.claim_templates)
-    return _plan_decoded(stored, replace(parsed, graph=graph), snapshot, backends, now)
+    plan = _plan_decoded(stored, replace(parsed, graph=graph), snapshot, backends, now)
+    return _with_rewrite(plan, stored, snapshot)
+
+
+def _with_rewrite(plan: Plan, stored: StoredGraph, snapshot: GraphSnapshot) -> Plan:
+    """The plan, with the patch that stores the graph in v1beta1 if it has no other patch of the graph. No
+    other write depends on it. Without conversion clients would no longer find the fields that they wrote."""
+    patch = stored_version.rewrite(stored) if snapshot.context.converts else None
+    if patch is None or any(each.id == patch.id for each in plan.intents):
+        return plan
+    return replace(plan, intents=(*plan.intents, patch))
 
 
 def _plan_decoded(
@@ -50,10 +60,10 @@ def _plan_decoded(
         return plan_failed(stored, "unsupported_workload_provider", provider(graph.own_annotations), now)
     uncounted = gpu_claims.problems(graph, snapshot.context.claim_templates)
     if missing := [*_missing_claims(graph, snapshot), *uncounted]:
-        return plan_rejected(stored, missing, now)
+        return plan_rejected(stored, missing, now, backend.conditions(graph, snapshot))
     workloads = backend.plan_workloads(graph, snapshot)
     if workloads.errors:
-        return plan_rejected(stored, workloads.errors, now)
+        return plan_rejected(stored, workloads.errors, now, backend.conditions(graph, snapshot))
     patches, events = _plan_graph_patch(graph, stored, snapshot)
     first = (*patches, *_auxiliary_writes(graph, snapshot), *scaling.adapter_writes(graph, snapshot, now))
     writes = (*first, *(_after(first, each) for each in workloads.writes))

@@ -46,11 +46,15 @@ def replica_changes(graph: Graph, snapshot: GraphSnapshot) -> list[tuple[GraphCo
 def replicas_patch(stored: StoredGraph, changes: Iterable[tuple[GraphComponent, int]]) -> Patch:
     """The patch that copies replicas from adapters to their components."""
     operations: list[Body] = []
+    listed = mapping(stored.spec).get("components")
+    names = [mapping(each).get("name") for each in listed] if isinstance(listed, list) else []
     for component, wanted in changes:
-        pointer = "/" + component.path.replace(".", "/").replace("[", "/").removesuffix("]")
-        if component.path.startswith("spec.components"):
+        if component.name in names:
+            pointer = f"/spec/components/{names.index(component.name)}"
             # The list may have been reordered meanwhile.
             operations.append({"op": "test", "path": f"{pointer}/name", "value": component.name})
+        else:  # stored by an earlier release
+            pointer = f"/spec/services/{component.name}"
         operations.append({"op": "add", "path": f"{pointer}/replicas", "value": wanted})
     return Patch(builders.target(stored), operations, type=PatchType.JSON)
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 from grove.dynamo import keys, naming
 from grove.dynamo.api.common import NVIDIA
 from grove.dynamo.context import runs_on_grove
-from grove.dynamo.graph import FRONTEND, PLANNER, Body, Graph, GraphComponent
-from grove.dynamo.render import pod_template
+from grove.dynamo.graph import EPP, FRONTEND, PLANNER, Body, Graph, GraphComponent
+from grove.dynamo.render import endpoint_picker, pod_template
 from grove.dynamo.render.engines import framework
 from grove.dynamo.render.leader_wait_script import SCRIPT
 
@@ -55,8 +55,12 @@ def _owned_objects(graph: Graph) -> Iterator[Body]:
     if graph.discovered_by_kubernetes:
         yield from _rbac_objects(graph, naming.account(graph), naming.role(graph), naming.binding(graph))
     for component in graph.components:
-        if graph.discovered_by_kubernetes or component.type == FRONTEND:
+        if graph.discovered_by_kubernetes or component.type in (FRONTEND, EPP):
             yield _service(graph, component)
+        if component.type == EPP:
+            if config := endpoint_picker.config_map(graph, component):
+                yield config
+            yield endpoint_picker.inference_pool(graph, component)
     if any(component.multinode for component in graph.components):
         body = {"data": {"wait-for-leader.py": SCRIPT}}
         yield _object("v1", "ConfigMap", naming.wait_script(graph), graph, body)
@@ -69,6 +73,9 @@ def _shared_objects(graph: Graph) -> Iterator[Body]:
     if any(component.type == PLANNER for component in graph.components):
         account, role = naming.PLANNER_ACCOUNT, naming.PLANNER_ROLE
         yield from _rbac_objects(graph, account, role, f"{role}-binding", PLANNER_RULES)
+    if graph.has_picker:
+        account, role = naming.PICKER_ACCOUNT, naming.PICKER_ROLE
+        yield from _rbac_objects(graph, account, role, f"{role}-binding", endpoint_picker.RULES)
     for model in sorted({component.model for component in graph.components if component.model}):
         yield _model_service(graph, model)
 
@@ -107,11 +114,18 @@ def _service(graph: Graph, component: GraphComponent) -> Body:
         selector["role"] = "leader"
     name, number = ("http", 8000) if component.type == FRONTEND else ("system", 9090)
     port = {"name": name, "port": number, "targetPort": name, "protocol": "TCP"}
+    if component.type == EPP:
+        port = endpoint_picker.service_port()
     spec = {"type": "ClusterIP", "selector": selector, "ports": [port]}
     found = _object("v1", "Service", naming.service(graph, component), graph, {"spec": spec})
-    labels = {**graph.labels, **component.labels, **pod_template.discovery_labels(graph)}
+    labels = {
+        **graph.labels,
+        **component.labels,
+        **component.pod_labels,
+        **pod_template.discovery_labels(graph),
+    }
     found["metadata"]["labels"] = {**labels, **found["metadata"]["labels"], keys.COMPONENT: component.name}
-    if annotations := {**graph.annotations, **component.annotations}:
+    if annotations := {**graph.annotations, **component.annotations, **component.pod_annotations}:
         found["metadata"]["annotations"] = annotations
     return found
 

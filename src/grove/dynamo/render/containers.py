@@ -7,7 +7,8 @@ from typing import Any
 
 from grove.dynamo import keys
 from grove.dynamo.decode.normalize import merged_env
-from grove.dynamo.graph import FRONTEND, MAIN, PLANNER, WORKERS, Body, Graph, GraphComponent
+from grove.dynamo.graph import EPP, FRONTEND, MAIN, PLANNER, WORKERS, Body, Graph, GraphComponent
+from grove.dynamo.render import endpoint_picker
 from grove.dynamo.worker_generation import generation
 
 _METRICS, _SYSTEM, _NIXL, _HTTP = 9085, 9090, 19090, 8000
@@ -33,13 +34,16 @@ def frontend_sidecar(graph: Graph, component: GraphComponent, given: Body, mount
 def _with_type_defaults(graph: Graph, component: GraphComponent, kind: str, given: Body) -> Body:
     """The container with the defaults of a type, and variables sorted by name. Fields of the user take
     precedence; lists replace lists."""
-    found = {**_base(kind), **{key: value for key, value in given.items() if value not in ({}, [], "")}}
+    found = {
+        **_base(graph, kind),
+        **{key: value for key, value in given.items() if value not in ({}, [], "")},
+    }
     defaults = _variables(graph, component, kind, given["name"])
     env = merged_env(defaults, given.get("env", ()))
     return {**found, "env": sorted(env, key=lambda each: str(each["name"]))}
 
 
-def _base(kind: str) -> Body:
+def _base(graph: Graph, kind: str) -> Body:
     if kind == FRONTEND:
         return {
             "command": ["python3"],
@@ -48,6 +52,8 @@ def _base(kind: str) -> Body:
             "livenessProbe": _probe("/live", "http", delay=15, period=10, timeout=1, failures=3),
             "readinessProbe": _probe("/health", "http", delay=10, period=10, timeout=3, failures=3),
         }
+    if kind == EPP:
+        return endpoint_picker.base_container(graph)
     shell: Body = {"command": ["/bin/sh", "-c"]}
     if kind in WORKERS:
         return shell | _watched() | {"ports": [_port("system", _SYSTEM), _port("nixl", _NIXL)]}
@@ -100,6 +106,8 @@ def _variables(graph: Graph, component: GraphComponent, kind: str, name: str) ->
             values["DYN_NAMESPACE_WORKER_SUFFIX"] = known
     elif kind == PLANNER:
         values |= {"PLANNER_PROMETHEUS_PORT": str(_METRICS), "DYN_SYSTEM_PORT": str(_SYSTEM)}
+    elif kind == EPP:
+        values |= endpoint_picker.variables(namespace)
     fields = [field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")]
     fields.append(field_env("POD_UID", "metadata.uid"))
     return [{"name": name, "value": value} for name, value in values.items()] + fields

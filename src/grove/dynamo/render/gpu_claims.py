@@ -35,14 +35,27 @@ def with_claimed_gpus(graph: Graph, templates: Templates) -> Graph:
 def problems(graph: Graph, templates: Templates) -> Iterator[str]:
     """Messages for components whose GPUs cannot be counted."""
     for component in graph.components:
-        if not _needs_count(graph, component):
-            continue
-        for name, request in _claimed_templates(component):
-            if name not in templates:
-                yield f"{component.path}: ResourceClaimTemplate {name} does not exist: create it"
-            elif None in _counts(templates[name], request):
-                why = "does not request a fixed number of GPUs: set a count in every request"
-                yield f"{component.path}: ResourceClaimTemplate {name} {why}"
+        if _needs_count(graph, component):
+            found = list(_template_problems(component, templates))
+            needs_gpus = engines.framework(graph, component) == "trtllm"
+            if needs_gpus and not found and not _count(component, templates):
+                why = "TensorRT-LLM starts one process for each GPU, and the resource claims request none"
+                found.append(f"{component.path}: {why}: use a ResourceClaimTemplate with a count of GPUs")
+            yield from found
+
+
+def has_claims(component: GraphComponent) -> bool:
+    """Whether the main container uses resource claims."""
+    return bool((component.main.get("resources") or {}).get("claims"))
+
+
+def _template_problems(component: GraphComponent, templates: Templates) -> Iterator[str]:
+    for name, request in _claimed_templates(component):
+        if name not in templates:
+            yield f"{component.path}: ResourceClaimTemplate {name} does not exist: create it"
+        elif None in _counts(templates[name], request):
+            why = "does not request a fixed number of GPUs: set a count in every request"
+            yield f"{component.path}: ResourceClaimTemplate {name} {why}"
 
 
 def _needs_count(graph: Graph, component: GraphComponent) -> bool:

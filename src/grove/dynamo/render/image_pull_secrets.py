@@ -34,14 +34,12 @@ class _PodSpec(Wire, frozen=True):
 
 def matching_secrets(graph: Graph, component: GraphComponent, secrets: Secrets, known: Names = ()) -> Names:
     """The Secrets for the images of a component, without those that it names itself; the current ones if the
-    Secrets are not known."""
+    Secrets are not known: an operator on which discovery was disabled later takes none away, since new pods
+    may need them."""
+    if pod_template.pod_annotations(graph, component).get(keys.NO_PULL_SECRETS, "").lower() == "true":
+        return ()
     if secrets is None:
         return known
-    if (
-        not secrets
-        or pod_template.pod_annotations(graph, component).get(keys.NO_PULL_SECRETS, "").lower() == "true"
-    ):
-        return ()
     containers = (component.main, *component.sidecars, *component.pod.get("initContainers", ()))
     wanted = {registry_of(str(each["image"])) for each in containers if each.get("image")}
     fit = {

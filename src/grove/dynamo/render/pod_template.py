@@ -6,15 +6,15 @@ from typing import Any
 
 from grove.api.formats import quantities
 from grove.dynamo import keys, naming
-from grove.dynamo.graph import PLANNER, Body, Graph, GraphComponent
-from grove.dynamo.render import containers, engines
+from grove.dynamo.graph import EPP, PLANNER, Body, Graph, GraphComponent
+from grove.dynamo.render import containers, endpoint_picker, engines
 from grove.dynamo.render.engines import ComponentRole
 from grove.dynamo.worker_generation import generation
 
 _SHARED_MEMORY = "shared-memory"
 _DEFAULT_SHM_SIZE = "8Gi"
 _MEMORY_PATH = "/dev/shm"  # noqa: S108 - a mount of the container
-_BASE: Body = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 60}
+_GRACE_SECONDS = 60
 
 
 def pod_spec(part: ComponentRole) -> Body:
@@ -23,15 +23,19 @@ def pod_spec(part: ComponentRole) -> Body:
     graph, component = part.graph, part.component
     main = _with_cache(graph, component, containers.main_container(graph, component))
     launched = engines.launch(part, main)
-    spec: Body = {**_BASE, **{key: value for key, value in component.pod.items() if value != []}}
+    grace = endpoint_picker.GRACE_SECONDS if component.type == EPP else _GRACE_SECONDS
+    spec: Body = {"restartPolicy": "Always", "terminationGracePeriodSeconds": grace}
+    spec |= {key: value for key, value in component.pod.items() if value != []}
     if not component.pod.get("securityContext"):
         spec["securityContext"] = {"fsGroup": 1000}
     if not spec.get("serviceAccountName") and (account := _account(graph, component)):
         spec["serviceAccountName"] = account
     volumes = [*component.pod.get("volumes", ()), *launched.volumes]
-    main, volumes = _with_memory(component, launched.container, volumes)
+    if component.type == EPP:
+        volumes = [*endpoint_picker.volumes(graph, component), *volumes]
     spec["containers"] = [main, *_sidecars(graph, component, main)]
-    if volumes := _ordered_volumes(main, volumes):
+    spec["containers"][0], volumes = _with_memory(component, launched.container, volumes)
+    if volumes := _ordered_volumes(spec["containers"][0], volumes):
         spec["volumes"] = volumes
     if init := [*component.pod.get("initContainers", ()), *launched.init_containers]:
         spec["initContainers"] = init
@@ -39,6 +43,8 @@ def pod_spec(part: ComponentRole) -> Body:
 
 
 def _sidecars(graph: Graph, component: GraphComponent, main: Body) -> list[Body]:
+    """The sidecars. A frontend gets the mounts of the main container, but not those of its engine or of
+    shared memory."""
     mounts = main.get("volumeMounts", ())
     return [
         containers.frontend_sidecar(graph, component, each, mounts)
@@ -60,6 +66,8 @@ def labels(graph: Graph, component: GraphComponent) -> dict[str, str]:
         identity[keys.COMPONENT_TYPE] = component.type
     if component.type in ("prefill", "decode"):
         identity[keys.SUB_COMPONENT_TYPE] = component.type
+    if component.runs_engine and graph.has_picker:
+        identity[keys.COMPONENT_CLASS] = keys.WORKER_CLASS
     if component.runs_engine and (known := generation(graph)):
         identity[keys.WORKER_HASH] = known
     generated = {}
@@ -90,14 +98,17 @@ def pod_annotations(graph: Graph, component: GraphComponent) -> dict[str, str]:
 def _account(graph: Graph, component: GraphComponent) -> str:
     if component.type == PLANNER:
         return naming.PLANNER_ACCOUNT
+    if component.type == EPP:
+        return naming.PICKER_ACCOUNT
     return naming.account(graph) if graph.discovered_by_kubernetes else ""
 
 
 def _with_cache(graph: Graph, component: GraphComponent, main: Body) -> Body:
-    path = engines.cache_path(graph, component)
-    if component.cache is None or not path:
+    """Mounts the compilation cache, unless the container mounts something at its path: validation checks that
+    this is the cache."""
+    path, mounts = engines.cache_path(graph, component), main.get("volumeMounts", [])
+    if component.cache is None or not path or any(each.get("mountPath") == path for each in mounts):
         return main
-    mounts = main.get("volumeMounts", [])
     return {**main, "volumeMounts": [*mounts, {"name": component.cache.claim, "mountPath": path}]}
 
 

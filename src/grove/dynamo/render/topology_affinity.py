@@ -12,11 +12,12 @@ from typing import Any
 
 from grove.api.configuration.types import DynamoTopology, TopologyMode
 from grove.api.field_errors import FieldError, invalid, required
+from grove.api.formats import quantities
 from grove.api.meta import Condition
 from grove.dynamo import keys, naming
 from grove.dynamo.api.status import LEVELS
 from grove.dynamo.context import GraphContext
-from grove.dynamo.graph import Body, Graph, GraphComponent
+from grove.dynamo.graph import Body, Graph, GraphComponent, mapping
 from grove.plan.conditions import new_condition
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -31,6 +32,27 @@ _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 def queue(graph: Graph, topology: DynamoTopology) -> str:
     """The Kueue queue of a graph."""
     return graph.own_labels.get(QUEUE) or topology.queue_name
+
+
+def is_queued(graph: Graph, component: GraphComponent, topology: DynamoTopology) -> bool:
+    """Whether Kueue admits the pods of a component. Where it chooses nodes, it admits none without requests:
+    such a component stays out of the queue, with its constraint as pod affinity."""
+    return topology.mode is TopologyMode.KUEUE and graph.constrained and not requests_nothing(component)
+
+
+def requests_nothing(component: GraphComponent) -> bool:
+    """Whether the pods of a component request no resources, as far as the component says. A LimitRange may
+    add some."""
+    pod = component.pod
+    parts = (component.main, *component.sidecars, *(pod.get("initContainers") or ()), pod)
+    asked = (mapping(mapping(part).get("resources")) for part in parts)
+    amounts = (
+        amount
+        for each in asked
+        for kind in ("requests", "limits")
+        for amount in mapping(each.get(kind)).values()
+    )
+    return not pod.get("resourceClaims") and not any(map(quantities.parse, amounts))
 
 
 def domain_labels(graph: Graph, topology: DynamoTopology) -> dict[str, str]:
@@ -83,6 +105,9 @@ def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:
         why = "name a queue, or set config.dynamo.topologyAwareScheduling.queueName"
         yield required(f"metadata.labels[{QUEUE}]", why)
     for component in graph.components:
+        if component.multinode and _kueue_domain(graph, component) and requests_nothing(component):
+            why = "Kueue places pods by their requests, and this component has none: set some, such as GPUs"
+            yield required(f"{component.path}.{_resources(component)}", why)
         name = naming.leader_worker_set(graph, component)
         if component.multinode and len(name) > _MAX_GROUP_NAME:
             yield invalid(
@@ -92,9 +117,19 @@ def problems(graph: Graph, topology: DynamoTopology) -> Iterator[FieldError]:
             )
 
 
+def _resources(component: GraphComponent) -> str:
+    in_v1beta1 = component.path.startswith("spec.components")
+    return "podTemplate.spec.containers[main].resources" if in_v1beta1 else "resources"
+
+
+def _kueue_domain(graph: Graph, component: GraphComponent) -> str:
+    """The domain into which Kueue packs each replica of a multi-node component."""
+    return component.domain or graph.topology.domain
+
+
 def kueue_annotations(graph: Graph, component: GraphComponent, topology: DynamoTopology) -> dict[str, str]:
     """The annotations for Kueue on the pods of a multi-node component."""
-    domain = component.domain or graph.topology.domain
+    domain = _kueue_domain(graph, component)
     if topology.mode is not TopologyMode.KUEUE or not domain or not component.multinode:
         return {}
     label = topology.domain_to_label_mapping[domain]

@@ -14,7 +14,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.resource import CONFIG_MAPS
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.dynamo import ADAPTERS, GRAPHS
-from tests.chart import NAMESPACE, Account, account, apply, hooked, render, until_granted
+from tests.chart import NAMESPACE, Account, account, apply, operator_rights, until_granted
 from tests.cluster.conftest import PATIENCE, established
 from tests.cluster.conftest import apply as install
 from tests.cluster.operator.support.world import World, watching
@@ -41,20 +41,21 @@ async def dynamo_account(cluster: LocalCluster, client: Client, operator_account
                     right["roleRef"]["name"] += f"-{mode}"
                 await apply(client, right)
                 rights.append(right)
-    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{NAME}", rights)
+    await until_granted(client, rights)
     return await account(client, cluster, NAMESPACE, NAME)
 
 
 def rendered(mode: str) -> list[dict[str, Any]]:
-    """The chart's objects where DynamoGraphDeployments may opt out of Grove."""
+    """The rights of an operator whose DynamoGraphDeployments may opt out of Grove."""
     values = {
         "config.dynamo.enabled": True,
         "config.dynamo.withoutGrove": True,
+        "config.dynamo.imagePullSecretDiscovery": True,
         "config.dynamo.topologyAwareScheduling.mode": mode,
         "config.scheduler.profiles": PROFILES,
         "serviceAccount.name": NAME,
     }
-    return [each for each in render(values) if not hooked(each)]
+    return operator_rights(values)
 
 
 @pytest.fixture

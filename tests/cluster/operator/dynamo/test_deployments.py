@@ -23,10 +23,12 @@ from grove.kube.client.client import JSON, MERGE, Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import CONFIG_MAPS, EVENTS, SERVICES
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.dynamo import ADAPTERS, GRAPHS
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.schedulers.registry import backends
 from tests.chart import Account
+from tests.cluster.cli.test_inspection import grove
 from tests.cluster.conftest import PATIENCE
 from tests.cluster.operator.dynamo.graph_status import condition, ready, state
 from tests.cluster.operator.lifecycle.test_recordings import RELEASE, record
@@ -53,14 +55,14 @@ def examples() -> list[dict[str, Any]]:
         (body,) = (each for each in yaml.safe_load_all(file.read_text()) if each)
         body["metadata"]["name"] = f"{len(found)}-{body['metadata']['name']}"[:14].rstrip("-")
         body["metadata"]["name"] = f"d{body['metadata']['name']}"
-        found.append(default_graph(_without_gpus(body), creating=True))
+        found.append(default_graph(without_gpus(body), creating=True))
     return found
 
 
-def _without_gpus(value: Any) -> Any:
+def without_gpus(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_gpus(inner) for key, inner in value.items() if key != "resources"}
-    return [_without_gpus(inner) for inner in value] if isinstance(value, list) else value
+        return {key: without_gpus(inner) for key, inner in value.items() if key != "resources"}
+    return [without_gpus(inner) for inner in value] if isinstance(value, list) else value
 
 
 def counts(world: World, name: str) -> list[int]:
@@ -75,7 +77,7 @@ def replicas(world: World, name: str) -> list[int]:
     return [clique["spec"]["replicas"] for clique in template["cliques"]]
 
 
-async def test_examples_become_ready_scale_restart_and_delete(dynamo: World) -> None:
+async def test_examples_become_ready_scale_restart_and_delete(dynamo: World, cluster: LocalCluster) -> None:
     bodies = examples()
     async with operating(dynamo, topology_aware=True, dynamo=DynamoSettings.of(CONFIGURATION)) as operator:
         for body in bodies:
@@ -96,14 +98,8 @@ async def test_examples_become_ready_scale_restart_and_delete(dynamo: World) -> 
         await dynamo.until(lambda: ready(dynamo, newer) and 2 in counts(dynamo, newer), "it is scaled")
         assert sorted(count for count in replicas(dynamo, newer)) == [1, 1, 1]
         before = {pod.uid for pod in dynamo.pods(part_of=newer)}
-        await dynamo.patch(GRAPHS, newer, {"spec": {"restart": {"id": "again"}}})
-        await dynamo.until(
-            lambda: (
-                dynamo.get(GRAPHS, newer).status.get("restart")
-                == {"observedID": "again", "phase": "Completed"}
-            ),
-            "all pods restarted",
-        )
+        await restart_and_follow(dynamo, cluster, newer)
+        assert dynamo.get(GRAPHS, newer).status["restart"]["phase"] == "Completed"
         assert not before & {pod.uid for pod in dynamo.pods(part_of=newer)}
         await scale_through_adapter(dynamo, newer)
         await dynamo.delete(GRAPHS, newer)
@@ -114,6 +110,19 @@ async def test_examples_become_ready_scale_restart_and_delete(dynamo: World) -> 
         if not (written := await writes_after_restart(dynamo)):
             break
     assert written == [], "ready deployments need no writes"
+
+
+async def restart_and_follow(dynamo: World, cluster: LocalCluster, name: str) -> None:
+    """By the commands: a graph restarts one component after another."""
+    where = ("-n", dynamo.namespace, "--kubeconfig", str(cluster.kubeconfig), "--lease", "none")
+    code, out, err = await grove("restart", name, *where)
+    assert code == 0, err
+    assert out.startswith(f"DynamoGraphDeployment {name}: all components, 4 pods of 3 cliques: will be ")
+    code, out, err = await grove("rollout", "status", name, *where, "--timeout", "2m")
+    assert code == 0, err
+    complete = f"PodCliqueSet {name}: rolled out, 1 of 1 replicas are available"
+    assert out.splitlines()[-1] == complete
+    assert out.count(complete) == 1, "not between two components"
 
 
 async def writes_after_restart(dynamo: World) -> list[str]:

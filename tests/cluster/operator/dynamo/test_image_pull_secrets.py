@@ -68,7 +68,9 @@ async def test_new_secret_reaches_pending_and_not_running_pods(dynamo: World) ->
     body["metadata"] = {"name": "app"}
     await dynamo.create(SECRETS, secret("early"))
     await dynamo.create(SECRETS, secret("other", "other.example.com"))
-    layer = DynamoSettings.of(OperatorConfiguration(dynamo=Dynamo(enabled=True)))
+    layer = DynamoSettings.of(
+        OperatorConfiguration(dynamo=Dynamo(enabled=True, image_pull_secret_discovery=True))
+    )
     async with operating(dynamo, dynamo=layer) as operator:
         await until_secrets_synced(operator)
         await dynamo.create(GRAPHS, default_graph(body, creating=True))

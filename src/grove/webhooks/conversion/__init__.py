@@ -1,0 +1,1 @@
+"""The conversion webhook of DynamoGraphDeployments: its reviews, and its registration in the CRD."""
