@@ -24,6 +24,7 @@ def _on_cluster(cluster: LocalCluster) -> dict[str, Timing]:
         "get": run("get", *here),
         "tree": run("tree", busy_cluster.RUNNING, *here),
         "topology": run("topology", *here[2:]),
+        "__complete": run("__complete", "get", *here, ""),
         "explain": run("explain", busy_cluster.WAITING, *here),
     }
 

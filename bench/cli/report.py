@@ -9,11 +9,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.budget import Budget
+from bench.budget import Budget, budget_table
 from bench.cli.command_timing import Timing
 
 RESULTS = Path(__file__).parents[1] / "results" / "cli.json"
-ON_CLUSTER = ("get", "tree", "topology", "explain")
+ON_CLUSTER = ("get", "tree", "topology", "explain", "__complete")
 Result = Mapping[str, Timing]
 
 
@@ -32,11 +32,7 @@ def kept(result: Result) -> bool:
 
 def show(result: Result) -> None:
     console = Console()
-    table = Table("budget", "measured", "at most", "", box=None)
-    for budget in budgets(result):
-        mark = "[green]kept" if budget.kept else "[red]broken"
-        table.add_row(budget.what, f"{budget.is_:.3f}", f"{budget.at_most:.2f}", mark)
-    console.print(table)
+    console.print(budget_table("budget", budgets(result)))
     console.print()
     times = Table("500 nodes, 5,000 pods", "first output, ms", "end, ms", "CPU, ms", box=None)
     for name in ON_CLUSTER:

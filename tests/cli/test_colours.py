@@ -12,8 +12,8 @@ from tests.shared import ROOT
 from tests.terminal import GROVE, run_on_terminal
 
 WARNING = (
-    "import structlog; from grove.cli import main;"
-    "main.app.command(lambda: structlog.get_logger().warning('w', key='k'), name='warn');"
+    "from grove.cli import main; from grove.logger import get_logger;"
+    "main.app.command(lambda: get_logger('grove').warning('w', key='k'), name='warn');"
     "main.main(['warn'])"
 )
 LOG = (

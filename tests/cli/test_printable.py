@@ -55,7 +55,7 @@ def hostile_snapshot() -> bytes:
     return json.dumps(document).encode()
 
 
-@pytest.mark.parametrize("output", ["text", "json", "yaml"])
+@pytest.mark.parametrize("output", ["table", "wide", "json", "yaml", "name"])
 @pytest.mark.parametrize(
     "arguments", [["topology", "--nodes"], ["explain", "-A"], ["explain", f"x{HOSTILE}"]], ids=str
 )

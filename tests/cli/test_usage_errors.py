@@ -30,7 +30,7 @@ def ended(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[obj
         (["get", "a", "b", "c"], "unexpected arguments b c: grove get --help shows what it takes"),
         (["up", "--nodes", "x"], "--nodes x: write a whole number"),
         (["demo", "--fabric=maybe"], "--fabric maybe: write yes or no"),
-        (["get", "--output", "yaml"], "--output yaml: choose text or json"),
+        (["get", "--output", "text"], "--output text: choose table, wide, json, yaml or name"),
         (["tree", "-n"], "-n: needs a value: grove tree --help describes it"),
         (["up", "--nodes", "3", "--nodes", "4"], "--nodes: given more than once: leave out all but one"),
         (
@@ -56,7 +56,7 @@ def test_unknown_command_lists_all_commands(arguments, capsys):
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]], ids=" ".join)
 def test_version_is_that_of_the_package(arguments, capsys):
-    assert ended(arguments, capsys) == (0, f"{metadata.version('grove')}\n", "")
+    assert ended(arguments, capsys) == (0, f"{metadata.version('grove-operator')}\n", "")
 
 
 @pytest.mark.parametrize("command", [[], ["get"], ["cluster"], ["cluster", "status"]], ids=" ".join)

@@ -7,7 +7,7 @@ import asyncio
 from grove.cluster_state.cache_loading import list_nodes, load_caches
 from grove.cluster_state.kinds import TOPOLOGIES
 from grove.cluster_state.operator_setup import new_caches, operator_setup
-from grove.kube.client.resource import DEVICE_CLASSES, PODS, PRIORITY_CLASSES
+from grove.kube.client.resource import DEVICE_CLASSES, NODES, PODS, PRIORITY_CLASSES
 from grove.local.cluster.cluster_shape import RACK
 from grove.operator.caches.registry import Caches
 from grove.operator.observers.cluster.cluster_view import ClusterView
@@ -58,6 +58,41 @@ def test_all_needed_caches_are_synced() -> None:
     assert caches.unsynced == []
     assert len(caches.sets) == 1
     assert view(caches).synced
+
+
+def skipped(state) -> list[str]:
+    async def load() -> list[str]:
+        return [str(each) for each in load_caches(state, new_caches(operator_setup())).unread]
+
+    return asyncio.run(load())
+
+
+def test_objects_that_do_not_fit_their_type_are_named() -> None:
+    assert skipped(shaped()) == []
+    wrong = pod("a", "n") | {"spec": {"nodeName": 5}}
+    state = with_objects(shaped(), PODS, wrong, pod("b", "n"))
+    state = with_objects(state, NODES, {"metadata": {"name": "n"}, "status": {"allocatable": []}})
+    state = with_objects(state, SETS, a_set("a:1") | {"spec": {"replicas": "many"}})
+    assert skipped(state) == [
+        "nodes: cannot be decoded: n",
+        f"{SETS.label}: cannot be decoded: ns/wl",
+        "pods: cannot be decoded: ns/a",
+    ]
+
+
+def test_object_is_skipped_only_by_caches_that_select_it() -> None:
+    """What is wrong is read of our pods only."""
+    wrong = {"spec": {"nodeName": "n", "hostname": 5}}
+    managed = {"app.kubernetes.io/managed-by": "grove-operator"}
+    state = with_objects(shaped(), PODS, pod("other", "n") | wrong, pod("own", "n", **managed) | wrong)
+    assert skipped(state) == ["pods: cannot be decoded: ns/own"]
+
+
+def test_names_of_many_skipped_objects_are_counted() -> None:
+    wrong = [pod(f"p{number}", "n") | {"spec": 5} for number in range(20)]
+    (line,) = skipped(with_objects(shaped(), PODS, *wrong))
+    assert line.startswith("pods: cannot be decoded: ns/p0, ns/p1")
+    assert line.endswith(" more")
 
 
 def test_labels_are_listed_again_once_required() -> None:

@@ -6,11 +6,12 @@ import json
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from grove.api.naming import labels
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.kinds import GRAPHS
-from grove.cluster_state.redaction import REMOVED
+from grove.cluster_state.secret_text import REMOVED
 from grove.cluster_state.snapshot_file import SnapshotError, decode, encode, read_file
 from grove.kube.client.resource import NODES, PODS
 from grove.plan.desired.template_hash import template_hash
@@ -110,6 +111,14 @@ def test_item_that_is_no_object_is_left_out_and_named(item, name) -> None:
     state = decode(json.dumps(document).encode(), "f")
     assert state.kind(SETS).items == ()
     assert [str(each) for each in state.unread] == [f"{SETS.label}: cannot be decoded: {name}"]
+
+
+def test_names_of_undecodable_objects_are_kept() -> None:
+    """Those that nest too deeply are not in the file."""
+    state = shaped()
+    pods = replace(state.kind(PODS), undecodable=("ns/deep",))
+    again = decode(encode(replace(state, kinds={**state.kinds, PODS: pods})), "f")
+    assert [str(each) for each in again.unread] == ["pods: cannot be decoded: ns/deep"]
 
 
 def test_missing_file_is_named(tmp_path) -> None:

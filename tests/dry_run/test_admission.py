@@ -9,10 +9,11 @@ import pytest
 from grove.api.types.clustertopology import ClusterTopology
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cluster_state.kinds import TOPOLOGIES
-from grove.dry_run.admission import OWN_RULES, Admitted, server_verdict
+from grove.dry_run.admission import OWN_RULES, SERVER, Admitted, server_verdict
 from grove.dry_run.documents import Document, read_documents
 from grove.dry_run.model import AdmissionVerdict, PlanReport, Verdict
 from grove.dry_run.planning import Planner, ServerAdmission
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube.errors import ApiStatus, StatusCause, StatusDetails, api_error
 from tests.cluster_state.states import shaped, unreadable
 from tests.dry_run.plans import NOW, SETUP, documents_report
@@ -50,16 +51,28 @@ def details(kind: str, name: str, *causes: StatusCause) -> StatusDetails:
         (ApiStatus(code=403, message=NAMED + "unable to create: namespace ns is being terminated"), True),
         (ApiStatus(code=403, message=f'admission webhook "w" denied the request: {RIGHT}'), True),
         (ApiStatus(code=404, message='namespaces "x" not found', details=details("namespaces", "x")), True),
-        (ApiStatus(code=404, message="the server could not find the requested resource"), True),
         (ApiStatus(code=422, message="spec.replicas: Invalid value"), True),
         (ApiStatus(code=500, message=WEBHOOK), False),
         (ApiStatus(code=429, message="too many requests"), False),
     ],
 )  # fmt: skip
 def test_failed_request_is_a_verdict_or_unknown(status, known) -> None:
-    found = server_verdict(api_error("create", status))
+    found = server_verdict(api_error("create", status), SET)
     assert (found.known if found is not None else None) is known
-    assert found is None or (found.allowed, found.message) == (False, status.message)
+    assert found is None or not found.allowed
+    assert found is None or found.message.startswith(status.message)
+
+
+def test_kind_that_is_not_served_needs_its_crds() -> None:
+    error = api_error("create", ApiStatus(code=404, message="404 page not found"))
+    graph = Document(DynamoGraphDeployment.KIND, {"apiVersion": "nvidia.com/v1alpha1"})
+    assert [server_verdict(error, each) for each in (SET, graph)] == [
+        AdmissionVerdict(False, SERVER, f"the cluster does not serve {kind}: install the CRDs with {command}")
+        for kind, command in (
+            ("PodCliqueSet of grove.io/v1alpha1", "grove crds --apply"),
+            ("DynamoGraphDeployment of nvidia.com/v1alpha1", "grove crds --dynamo --apply"),
+        )
+    ]
 
 
 def asked(state, *documents: Document) -> tuple[PlanReport, list[str]]:

@@ -10,16 +10,20 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.naming.external_keys import VOLCANO_QUEUE
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.model import KindState
 from grove.cluster_state.snapshot_file import decode as decode_snapshot
 from grove.cluster_state.snapshot_file import encode
 from grove.dry_run.admission import Admitted
 from grove.dry_run.documents import Document, InputError, read_documents
 from grove.dry_run.model import AdmissionVerdict, Verdict, WorkloadPlan
+from grove.dry_run.operator import DryOperator
 from grove.dry_run.planning import Planner
-from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES
+from grove.kube.client.resource import NODES, PODS, PRIORITY_CLASSES, SERVICES
 from grove.local.cluster.cluster_shape import RACK
+from grove.operator.keys import ReplicaKey
 from grove.rules.podcliqueset.defaults import default_set
 from tests.cluster_state.states import SETS, shaped, unreadable, with_objects
 from tests.dry_run.plans import NOW, SETUP, applied, documents_report, plan, report, with_gpus
@@ -181,6 +185,26 @@ def test_pods_of_one_namespace_only_prove_no_place() -> None:
     assert plan(unreadable(state, NODES, "no right"), a_set("a:2")).verdict is Verdict.UNKNOWN
 
 
+def test_undecodable_objects_leave_a_fit_unknown() -> None:
+    state = shaped("1x1x1x4")
+    fits, large = with_gpus(a_set("a:2"), 8), with_gpus(a_set("a:5"), 8)
+    wrong = {"metadata": {"name": "x", "namespace": "ns"}, "spec": {"nodeName": 5}}
+    with_pod = with_objects(state, PODS, wrong)
+    assert report(with_pod, fits).unread == ("pods: cannot be decoded: ns/x",)
+    assert plan(with_pod, fits).verdict is Verdict.UNKNOWN
+    assert plan(with_pod, large).verdict is Verdict.DOES_NOT_FIT
+    with_node = with_objects(state, NODES, {"metadata": {"name": "x"}, "status": {"allocatable": []}})
+    assert plan(with_node, fits).verdict is Verdict.UNKNOWN
+    assert plan(with_node, large).verdict is Verdict.UNKNOWN
+
+
+def test_undecodable_objects_that_use_no_room_do_not_matter() -> None:
+    state = shaped("1x1x1x4")
+    state = replace(state, kinds={**state.kinds, SERVICES: KindState(SERVICES, undecodable=("ns/x",))})
+    assert report(state, with_gpus(a_set("a:2"), 8)).unread == ("services: cannot be decoded: ns/x",)
+    assert plan(state, with_gpus(a_set("a:2"), 8)).verdict is Verdict.FITS
+
+
 def test_gang_that_waits_competes_by_its_age() -> None:
     """It waits for two of four nodes, of which it needs three."""
     others = [foreign_pod(f"p{number}", f"z0-b0-r0-h{number}", 8) for number in range(2)]
@@ -195,6 +219,38 @@ def without_pods(state, *names: str):
     known = state.kind(PODS)
     kept = tuple(item for item in known.items if decode(item)["metadata"]["name"] not in names)
     return replace(state, kinds={**state.kinds, PODS: replace(known, items=kept)})
+
+
+def test_largest_size_leaves_room_for_gangs_that_wait() -> None:
+    others = [foreign_pod(f"p{number}", f"z0-b0-r0-h{number}", 8) for number in range(2)]
+    state = with_objects(shaped("1x1x1x4"), PODS, *others)
+    waiting = applied(state, with_gpus(a_set("a:3", name="waiting"), 8))
+    free, contended = (without_pods(each, "p0", "p1") for each in (state, waiting))
+    body = with_gpus(a_set("a:1"), 8)
+    assert plan(free, body, largest=True).max_replicas == 4
+    assert plan(contended, body, largest=True).max_replicas == 1
+
+
+def test_replicas_that_wait_are_planned_once(monkeypatch) -> None:
+    """Also for the largest size, and for the second run of a set whose gangs depend on others."""
+    planned: list[ReplicaKey] = []
+    attempt = DryOperator.attempt
+
+    def counted(operator, key, compute):
+        planned.append(key)
+        return attempt(operator, key, compute)
+
+    monkeypatch.setattr(DryOperator, "attempt", counted)
+    other, body = (
+        with_gpus(each, 1) for each in (a_set("a:1", name="o", replicas=20), a_set("a:1 b:1", "x:2/1=b"))
+    )
+    state = with_objects(shaped("1x1x1x4"), SETS, default_set(other))
+    again = plan(state, body, largest=True)
+    assert (len(planned), len(set(planned))) == (40, 20)
+    planned.clear()
+    monkeypatch.setattr(timing, "SPREAD_WORK", 4 * 20 - 1)
+    assert plan(state, body, largest=True) == again
+    assert (len(planned), again.max_replicas) == (20, 4)
 
 
 def test_gang_of_higher_priority_takes_its_nodes_first() -> None:

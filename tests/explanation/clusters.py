@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from grove.explanation.model import ObjectRef
-from grove.explanation.what_if import UsedBy
+from grove.explanation.remedies.ended_pods import UsedBy
 from grove.topology.placement.answers import NoFit
 from grove.topology.placement.index import ClusterIndex
-from grove.topology.placement.model import Node, NodeUse, Pod, PodShape, Problem, Taint, Unit
+from grove.topology.placement.model import Node, NodeUse, Partition, Pod, PodShape, Problem, Taint, Unit
 from grove.topology.placement.solve import solve
 
 LEVELS = ("topology/zone", "topology/rack")
@@ -23,9 +23,9 @@ def a_node(name: str, rack: str = "r1", *, taint: str = "", **state: Any) -> Nod
     return Node(name, labels, {GPU: 8, "pods": 100}, taints, **state)
 
 
-def a_user(name: str, gpus: int, priority: int = 0, gang: str = "") -> UsedBy:
+def a_user(name: str, gpus: int, priority: int = 0, gang: str = "", **more: bool) -> UsedBy:
     """A pod of namespace ml."""
-    return UsedBy(ObjectRef("Pod", name, "ml"), priority, {GPU: gpus, "pods": 1}, gang)
+    return UsedBy(ObjectRef("Pod", name, "ml"), priority, {GPU: gpus, "pods": 1}, gang, **more)
 
 
 class Cluster:
@@ -52,8 +52,11 @@ class Cluster:
         return answer
 
 
-def a_gang(pods: int, gpus: int = 8, required: str = "topology/rack") -> Problem:
-    """A gang of equal pods in one rack."""
-    shape = PodShape({GPU: gpus, "pods": 1})
+def a_gang(
+    pods: int, gpus: int = 8, required: str = "topology/rack", partitions: tuple[Partition, ...] = ()
+) -> Problem:
+    """A gang of equal pods in one rack, all of them in each of the partitions."""
+    shape = PodShape({GPU: gpus, "pods": 1}, partitions=tuple(range(len(partitions))))
     members = tuple(Pod(f"worker/{i}", shape) for i in range(pods))
-    return Problem(Unit("demo-0", required, parts=(Unit("worker", pods=members),)))
+    unit = Unit("demo-0", required, parts=(Unit("worker", pods=members),))
+    return Problem(unit, partitions=partitions)

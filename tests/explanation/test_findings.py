@@ -13,7 +13,7 @@ from grove.explanation.model import ObjectRef
 from grove.explanation.subtree import Objects, Subtree, subtree
 from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.model import WaitReason
-from tests.cli.views.builders import a_simulator, found
+from tests.views.builders import a_simulator, found
 
 NO_OPERATOR = WaitReason(Code.NO_OPERATOR_LEADING, "Lease was not renewed")
 FULL = WaitReason(Code.INSUFFICIENT_RESOURCES, "no place now")
@@ -95,6 +95,17 @@ def test_written_condition_counts_while_an_operator_leads():
         Code.NODE_TAINT,
         Code.INSUFFICIENT_RESOURCES,
     ]
+
+
+@pytest.mark.parametrize(("status", "said"), [("True", True), ("False", False), ("Unknown", False)])
+def test_levels_that_are_missing_are_the_last_reason(status, said):
+    assert TREE.workload is not None
+    condition = Condition(
+        "TopologyLevelsUnavailable", status, "R", "no level rack", last_transition_time=None
+    )
+    workload = replace(TREE.workload, status=replace(TREE.workload.status, conditions=(condition,)))
+    expected = [Code.INSUFFICIENT_RESOURCES, *([Code.TOPOLOGY_LEVELS_UNAVAILABLE] if said else [])]
+    assert codes(replace(TREE, workload=workload), {"demo-0": FULL}) == expected
 
 
 def test_planned_reasons_count_without_written_ones():

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
+from msgspec.structs import replace
 
+from grove.api.meta import ObjectMeta
+from grove.api.types.podcliqueset import ComputeDomainSummary
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.explanation.events import Event
 from grove.explanation.history import ContainerPod, container_views, event_views
 from grove.explanation.model import ContainerView
@@ -70,3 +75,47 @@ def test_events_of_the_subtree_are_sorted_by_time():
         ("Pod", 60, 4),
     ]
     assert found[0].message == "in two lines"
+
+
+def test_events_of_domains_graphs_and_deleted_pods_are_included():
+    workload, clique = TREE.workload, TREE.cliques[0].metadata.name
+    assert workload is not None
+    domains = (ComputeDomainSummary("demo-0"),)
+    graph = DynamoGraphDeployment(metadata=ObjectMeta("graph", POD.namespace))
+    tree = replace(
+        TREE,
+        graph=graph,
+        workload=replace(workload, status=replace(workload.status, compute_domains=domains)),
+    )
+    wanted = [
+        ("ComputeDomain", "demo-0"), ("DynamoGraphDeployment", "graph"), ("Pod", f"{clique}-gone1"),
+    ]  # fmt: skip
+    others = [("ComputeDomain", "demo-1"), ("Pod", f"{clique}-another-gone1"), ("Job", f"{clique}-gone1")]
+    found = event_views(tree, [an_event(*each) for each in (*wanted, *others)], NOW)
+    assert [(each.about.kind, each.about.name) for each in found] == wanted
+
+
+def test_events_of_one_second_are_sorted_by_its_fraction():
+    events = [
+        an_event("PodCliqueSet", "demo", reason="second", eventTime="2027-01-15T07:59:00.500000Z"),
+        an_event("PodCliqueSet", "demo", reason="first", deprecatedLastTimestamp="2027-01-15T07:59:00Z"),
+    ]
+    assert [each.reason for each in event_views(TREE, events, NOW)] == ["first", "second"]
+
+
+BAD_TIMES = ("0000-01-01T00:00:00Z", "soon", "9999-12-31T23:59:59-23:59", "2027-01-15T25:00:00Z")
+
+
+@pytest.mark.parametrize("bad", BAD_TIMES)
+@pytest.mark.parametrize("field", ["deprecatedLastTimestamp", "eventTime", "series"])
+def test_event_with_a_time_that_cannot_be_read_has_another_one(field, bad):
+    time = {"count": 2, "lastObservedTime": bad} if field == "series" else bad
+    events = [an_event("PodCliqueSet", "demo", **{field: time}), an_event("PodCliqueSet", "demo")]
+    assert [each.age_seconds for each in event_views(TREE, events, NOW)] == [3600, 3600]
+
+
+def test_event_without_any_time_that_can_be_read_comes_first():
+    meta = {"name": "e", "namespace": POD.namespace}
+    bad = an_event("PodCliqueSet", "demo", metadata=meta, eventTime=BAD_TIMES[0])
+    found = event_views(TREE, [an_event("PodCliqueSet", "demo"), bad], NOW)
+    assert [(each.time, each.age_seconds) for each in found] == [("", None), ("2027-01-15T07:00:00Z", 3600)]

@@ -10,7 +10,7 @@ from grove.api.meta import OwnerReference
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.explanation.model import ObjectRef
 from grove.explanation.subtree import Objects, UnknownObject, find, subtree
-from tests.cli.views.builders import a_simulator, found
+from tests.views.builders import a_simulator, found
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grove.explanation.what_if import holders, remedies
+from grove.explanation.remedies.what_if import holders, remedies
 from tests.explanation.clusters import GPU, Cluster, a_gang, a_node, a_user
 
 

@@ -48,6 +48,7 @@ ERRORS = [
     (ErrorCode.PLAN_REPLICA, "replica 0 cannot be planned", Code.PLAN_FAILED),
     (ErrorCode.DECODE_OBJECT, "PodClique a: Expected `int`", Code.DECODE_FAILED),
     (ErrorCode.INIT_IMAGE_MISSING, "pods need an image", Code.INIT_IMAGE_MISSING),
+    (ErrorCode.START_ORDER_DISABLED, "the set has a start order", Code.START_ORDER_DISABLED),
     ("ERR_SLOW_CREATE", "writes take long", Code.WRITES_SLOW),
     ("ERR_UNKNOWN_PATCH", "no answer", Code.WRITES_SLOW),
     (ErrorCode.GET_PRIORITY_CLASS, "there is no PriorityClass x", None),

@@ -36,6 +36,19 @@ def unschedulable(message: str, **spec: Any) -> Pod:
     return a_pod(spec=spec or {"schedulerName": "default-scheduler"}, conditions=[condition])
 
 
+def claiming(scheduler: str = "default-scheduler", **status: Any) -> Pod:
+    claims = [{"name": "c", "resourceClaimName": "gpus"}]
+    return a_pod(spec={"schedulerName": scheduler, "resourceClaims": claims}, **status)
+
+
+GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "blocked by gates",
+}
+
+
 def of_container(**status: Any) -> Pod:
     return a_pod(containerStatuses=[container(**status)])
 
@@ -47,6 +60,10 @@ PODS = [
     ("no node has room", unschedulable("0/1 nodes are available: 1 Insufficient cpu."),
      Code.INSUFFICIENT_RESOURCES),
     ("another scheduler's words", unschedulable("queue is full"), Code.SCHEDULER_MESSAGE),
+    ("released and not considered yet", a_pod(spec={"schedulerName": "x"}, conditions=[GATED]), None),
+    ("not considered with a claim", claiming(), Code.CLAIM_NOT_ALLOCATED),
+    ("released and not considered with a claim", claiming(conditions=[GATED]), Code.CLAIM_NOT_ALLOCATED),
+    ("another scheduler and a claim", claiming("kai-scheduler"), None),
     ("starting", of_container(**waiting("ContainerCreating")), None),
     ("running", of_container(ready=True, state={"running": {}}), None),
     ("image not found", of_container(**waiting("ErrImagePull")), Code.IMAGE_PULL_FAILED),
@@ -71,6 +88,20 @@ PODS = [
 def test_pod_has_the_code_of_its_state(pod, code):
     found = pod_reason(pod)
     assert (found and found.code) == code
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ({"resourceClaimName": "gpus"}, "ResourceClaim gpus"),
+        ({"resourceClaimTemplateName": "two"}, "its claim from ResourceClaimTemplate two"),
+    ],
+)
+def test_claim_of_a_pod_not_considered_is_named(claim, named):
+    spec = {"schedulerName": "default-scheduler", "resourceClaims": [{"name": "c", **claim}]}
+    found = pod_reason(a_pod(spec=spec))
+    assert found is not None
+    assert found.message.endswith(f"does not before {named} exists")
 
 
 def test_crash_is_reported_with_its_exit_code():

@@ -11,18 +11,21 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 from rich.text import Text
 
+from grove.cli.command_logs import log_later
 from grove.cli.console import open_console
+from grove.cli.exit_codes import ExitCode
 from grove.cli.printable import printable
+from grove.cli.program import as_called, program_name
+from grove.cli.program import version as version_text
 from grove.cli.usage_errors import usage_error
 
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 _WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 COMMANDS = {
@@ -33,6 +36,10 @@ COMMANDS = {
     "demo": (
         "demo:demo",
         "Start a local cluster of GPU nodes, deploy a prefill/decode workload, and scale it out.",
+    ),
+    "completion": (
+        "completion:completion",
+        "Print the script that completes command lines in bash, zsh or fish.",
     ),
     "crds": (
         "crds:crds",
@@ -47,18 +54,51 @@ COMMANDS = {
         "Delete the operator's PodGroups of scheduling.k8s.io/v1alpha2, before Kubernetes 1.36 is upgraded.",
     ),
     "operator": ("operator:operator", "Run the operator until SIGTERM or SIGINT."),
-    "get": ("get:get", "List PodCliqueSets with their counts and errors, and say whether an operator leads."),
+    "admission": ("operator:admission", "Run the admission webhooks until SIGTERM or SIGINT."),
+    "get": (
+        "inspection.get:get",
+        "List PodCliqueSets with their counts and errors, and say whether an operator leads.",
+    ),
     "plan": (
         "plan:plan",
         "Show what would happen if objects were applied, and whether they fit. Nothing is written.",
     ),
-    "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, for `grove plan --snapshot`."),
+    "snapshot": ("snapshot:snapshot", "Write the state of the cluster as JSON, to be read with --snapshot."),
     "explain": ("inspection.explain:explain", "Say why a workload waits, and what would help."),
     "topology": (
         "inspection.topology:topology",
         "Show the domains of the cluster as a tree, with free and used GPUs, and nodes that are not usable.",
     ),
-    "tree": ("tree:tree", "Show a PodCliqueSet as a tree, down to its pods."),
+    "dashboard": (
+        "dashboard:dashboard",
+        "Show the cluster as a web page: where gangs are, what waits and why, and what just happened.",
+    ),
+    "restart": (
+        "actions.restart:restart",
+        "Restart a workload or a part of it, as an update would: one unit at a time.",
+    ),
+    "rollout": (
+        "actions.rollout:app",
+        "Follow the rollout of a workload (status), hold it (pause), or continue it (resume).",
+    ),
+    "doctor": (
+        "installation.doctor:doctor",
+        "Check the installation: operator, versions, CRDs, webhooks, certificates, schedulers and driver.",
+    ),
+    "diagnostics": (
+        "installation.diagnostics:diagnostics",
+        "Write an archive for support, without Secrets and values of environment variables.",
+    ),
+    "status": (
+        "inspection.status:status",
+        "Say on one page whether a workload is healthy: replicas, gangs, update, domains, errors.",
+    ),
+    "events": ("inspection.events:events", "List the events of a workload and of all that belongs to it."),
+    "logs": (
+        "inspection.logs:logs",
+        "Print the logs of the pods of a set, group, clique or gang, merged, with prefixes.",
+    ),
+    "tree": ("inspection.tree:tree", "Show a PodCliqueSet as a tree, down to its pods."),
     "webhooks": (
         "webhooks:webhooks",
         "Print the webhook configurations for an operator that runs outside of the cluster.",
@@ -67,8 +107,9 @@ COMMANDS = {
 """Each command: where it is in `grove.cli.commands`, and its line in the list of commands."""
 
 app = App(
-    name="grove",
+    name=program_name(),
     help="Grove: gang-scheduled pods for multi-node inference on Kubernetes.",
+    version=version_text,
     version_flags=["--version"],
     console=open_console(),
     suppress_keyboard_interrupt=False,
@@ -120,10 +161,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int | str | None:
-    _use_own_help(arguments)
+    use_own_help(arguments)
     command, bound, _ = app.parse_args(arguments, exit_on_error=False, print_error=False)
     if command.__module__ not in (__name__, App.__module__):  # those print the help or the version
-        _configure_logging()
+        log_later()
     try:
         code: int | str | None = command(*bound.args, **bound.kwargs)
     except SystemExit as end:
@@ -131,7 +172,7 @@ def _run(arguments: list[str]) -> int | str | None:
     return code
 
 
-def _use_own_help(arguments: list[str]) -> None:
+def use_own_help(arguments: Sequence[str]) -> None:
     """The help of a command is its docstring, in Markdown; its line in the list of commands replaced it."""
     name = next((each for each in arguments if each != "help"), "")
     if name in COMMANDS:
@@ -156,16 +197,17 @@ def _report(error: BaseException) -> int:
             warnings.simplefilter("ignore")
             sys.unraisablehook = lambda _: None
             _print_error("interrupted")
-            return EXIT_INTERRUPTED
+            return ExitCode.INTERRUPTED
         case BrokenPipeError():
             _discard_output()
             sys.stderr.close()  # the reader of our output has exited; there is nothing left to report to
+            return ExitCode.CLOSED_PIPE
         case OSError(errno=number) if number in _WRITE_ERRORS:
             _discard_output()
             _print_error(f"cannot write ({error.strerror}): make room, or write elsewhere")
         case _:
             raise error
-    return EXIT_FAILED
+    return ExitCode.FAILED
 
 
 def ready_output() -> None:
@@ -185,28 +227,7 @@ def _discard_output() -> None:
     os.close(devnull)
 
 
-def _configure_logging() -> None:
-    """Log warnings to stderr. The operator configures its own logging (`grove.operator.logs`)."""
-    import logging  # these take longer to import than the help to print
-
-    import structlog
-
-    from grove.operator.logs import has_colours
-
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(
-                colors=has_colours(sys.stderr),
-                # The default renders local variables, which may be whole objects of users.
-                exception_formatter=structlog.dev.plain_traceback,
-            ),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # looked up at the time of logging
-    )
-
-
 def _print_error(line: str) -> None:
-    text = Text.assemble(("grove:", "bold red"), " ", printable(line))  # brackets in the line are not markup
+    shown = printable(as_called(line, COMMANDS))
+    text = Text.assemble(("grove:", "bold red"), " ", shown)  # brackets in the line are not markup
     open_console(stderr=True).print(text, highlight=False, soft_wrap=True)

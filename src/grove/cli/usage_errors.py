@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -17,6 +16,8 @@ from cyclopts import (
     UnknownOptionError,
     UnusedCliTokensError,
 )
+
+from grove.explanation.suggestions import closest
 
 _KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "yes or no", Path: "a path"}
 
@@ -51,21 +52,22 @@ def _unknown_command(name: str, chain: Iterable[str], known: list[str]) -> str:
     problem = f"unknown command {' '.join((*chain, name))}"
     if not known:
         return f"{problem}: grove help {' '.join(chain)} shows what that command takes"
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    close = closest(name, known)
+    hint = f"did you mean {close}? " if close else ""
     return f"{problem}: {hint}commands: {', '.join(known)}"
 
 
 def _unknown_option(error: UnknownOptionError, name: str) -> str:
     known = [option for argument in error.argument_collection if argument.parse for option in argument.names]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    close = closest(name, known)
+    hint = f"did you mean {close}? " if close else ""
     return f"unknown option {name}: {hint}{_help(error)} lists all"
 
 
 def _expected(kind: Any) -> str:
     if get_origin(kind) is Literal:
-        return f"choose {' or '.join(map(str, get_args(kind)))}"
+        *others, last = map(str, get_args(kind))
+        return f"choose {', '.join(others)} or {last}" if others else f"write {last}"
     return f"write {_KINDS.get(kind, 'another value')}"
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.cluster_state.model import ReadKind
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.kube.cache.cache import Cache
 from grove.kube.client.resource import LEASES, NODES, PODS
-from grove.operator.caches.registry import Caches
 from grove.operator.caches.resources import resource_of
+
+if TYPE_CHECKING:  # commands that only need the names of kinds start sooner
+    from grove.kube.cache.cache import Cache
+    from grove.operator.caches.registry import Caches
 
 GRAPHS = resource_of(DynamoGraphDeployment.KIND)
 TOPOLOGIES = resource_of(ClusterTopology.KIND)

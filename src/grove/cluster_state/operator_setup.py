@@ -45,7 +45,7 @@ def _everything() -> OperatorConfiguration:
         OperatorConfiguration(),
         scheduler=Scheduler(profiles=tuple(map(SchedulerProfile, _SCHEDULERS))),
         topology_aware_scheduling=TopologyAwareScheduling(enabled=True),
-        dynamo=replace(Dynamo(), enabled=True, image_pull_secret_discovery=False),
+        dynamo=replace(Dynamo(), enabled=True),
     )
 
 
@@ -63,5 +63,7 @@ def new_caches(setup: OperatorSetup) -> Caches:
         pods_per_set=configuration.limits.pods_per_set,
         placement=True,
         topology_aware=topology_aware,
+        reads_topologies=topology_aware or configuration.dynamo.enabled,
+        start_order=configuration.start_order.enabled,
         scheduler_lease=placement.scheduler_lease if placement is not None else None,
     )

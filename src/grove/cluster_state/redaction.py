@@ -1,6 +1,6 @@
 """What a snapshot file does not contain: values of environment variables and of HTTP headers of probes,
 annotations of other tools, also in templates, field managers, and the contents of ConfigMaps and Secrets,
-which are never read. Commands and their arguments stay.
+which are never read. Commands and their arguments stay, without values that are secret by their names.
 
 The revision of a pod template is a hash of all of it. So where a value is removed from a template, the hashes
 that objects of its set carry are replaced by the hash of the template without the value: a plan from the
@@ -15,11 +15,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from grove.api.json_depth import too_deep
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cluster_state.secret_text import REMOVED, without_secret_arguments
+from grove.dynamo.conversion.objects import PRESERVED
 from grove.plan.desired.template_hash import generation_hash, template_hash
 
-REMOVED = "(removed)"
 _VARIABLES = frozenset({"env", "envs", "httpHeaders"})
+_COMMANDS = frozenset({"command", "args"})
 _KEPT_ANNOTATIONS = (
     "grove.io/",
     "nvidia.com/",
@@ -44,19 +47,39 @@ def without_values(found: Any) -> Any:
         return [without_values(each) for each in found]
     if not isinstance(found, dict):
         return found
-    cleaned = {
-        key: _variables(value) if key in _VARIABLES else without_values(value)
-        for key, value in found.items()
-        if key != "annotations"
-    }
+    cleaned = {key: _value(key, value) for key, value in found.items() if key != "annotations"}
     if kept := _annotations(found.get("annotations")):
         cleaned["annotations"] = kept
     return cleaned
 
 
+def _value(key: str, found: Any) -> Any:
+    if key in _VARIABLES:
+        return _variables(found)
+    if key in _COMMANDS and isinstance(found, list):
+        return without_secret_arguments(found)
+    return without_values(found)
+
+
 def _annotations(found: Any) -> Any:
     """Those that the operator reads; what is no mapping is none."""
-    return {key: each for key, each in found.items() if _is_kept(key)} if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    return {
+        key: _without_values_in(each) if key in PRESERVED.values() else each
+        for key, each in found.items()
+        if _is_kept(key)
+    }
+
+
+def _without_values_in(text: Any) -> Any:
+    """An annotation with a part of a DynamoGraphDeployment in its other version, as JSON."""
+    if not isinstance(text, str) or too_deep(encoded := text.encode(errors="replace")):
+        return REMOVED
+    try:
+        return msgspec.json.encode(without_values(msgspec.json.decode(encoded)), order="sorted").decode()
+    except (msgspec.DecodeError, ValueError):
+        return REMOVED
 
 
 def _variables(found: Any) -> Any:

@@ -44,6 +44,7 @@ class _Kind(Struct, frozen=True, rename="camel", omit_defaults=True):
     problem: str = ""
     namespace: str = ""
     items: tuple[Raw, ...] = ()
+    undecodable: tuple[str, ...] = ()
 
 
 class _Snapshot(Struct, frozen=True, rename="camel"):
@@ -77,6 +78,7 @@ def _kind(found: KindState, hashes: dict[str, str]) -> _Kind:
         found.problem,
         found.namespace,
         tuple(Raw(msgspec.json.encode(each)) for each in bodies),
+        found.undecodable,
     )
 
 
@@ -126,7 +128,7 @@ def _header(text: bytes, source: str) -> _Header:
 
 def _state(found: _Kind) -> KindState:
     resource = Resource(found.group, found.version, found.plural, found.kind, found.namespaced)
-    items, undecodable = list[Raw](), list[str]()
+    items, undecodable = list[Raw](), list(found.undecodable)
     for item in found.items:
         if _is_object(item):
             items.append(item)

@@ -18,9 +18,11 @@ from grove.dry_run.documents import Document
 from grove.dry_run.model import AdmissionVerdict
 from grove.dynamo.admission import graph_validation
 from grove.dynamo.admission.defaults import default_graph
+from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.dynamo.context import GraphContext
 from grove.dynamo.decode import decoder
 from grove.kube.client.client import Client
+from grove.kube.client.resource import Resource
 from grove.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -61,7 +63,7 @@ class Admitted(Struct, frozen=True):
 async def admit_by_server(client: Client, document: Document, stored: Body | None) -> Admitted | None:
     """The verdict of the API server, with everything that it asks; None if it gives none, such as for a
     missing right (see `server_verdict`)."""
-    resource, name, namespace = resource_of(document.kind), document.name, document.namespace or None
+    resource, name, namespace = _resource(document), document.name, document.namespace or None
     try:
         if stored is None:
             body = await client.create(
@@ -77,13 +79,18 @@ async def admit_by_server(client: Client, document: Document, stored: Body | Non
                 dry_run=True,
             )
     except ApiError as error:
-        verdict = server_verdict(error)
+        verdict = server_verdict(error, document)
         return Admitted(document.body, verdict) if verdict is not None else None
     return Admitted(body, AdmissionVerdict(True, SERVER))
 
 
-def server_verdict(error: ApiError) -> AdmissionVerdict | None:
-    """What a failed request says about the object. None if it says nothing: the user may not write it, or it
+def _resource(document: Document) -> Resource:
+    """The resource in the version that the object is written in: the API server refuses others."""
+    return replace(resource_of(document.kind), version=document.version)
+
+
+def server_verdict(error: ApiError, document: Document) -> AdmissionVerdict | None:
+    """What a failed request says about an object. None if it says nothing: the user may not write it, or it
     has changed since it was read."""
     message = " ".join(error.status.message.split()) or "the server gave no reason"
     details = error.status.details
@@ -92,8 +99,14 @@ def server_verdict(error: ApiError) -> AdmissionVerdict | None:
             return None
         case Conflict() | AlreadyExists():
             return None
-        case NotFound() if details is not None and details.name and details.kind != "namespaces":
+        case NotFound() if details is None or not details.name:
+            option = " --dynamo" if document.kind == DynamoGraphDeployment.KIND else ""
+            kind = f"{document.kind.name} of {document.body['apiVersion']}"
+            message = f"the cluster does not serve {kind}: install the CRDs with grove crds{option} --apply"
+        case NotFound() if details is not None and details.kind != "namespaces":
             return None  # the object is gone by now
+        case NotFound():
+            message += ": create it, or choose another one with -n"
         case ServerError() | TooManyRequests() | Unauthorized():
             return AdmissionVerdict(False, SERVER, message, known=False)
     return AdmissionVerdict(False, SERVER, message)

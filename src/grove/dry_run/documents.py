@@ -11,6 +11,7 @@ from msgspec import Struct
 from grove.api.types.clustertopology import ClusterTopology, ClusterTopologyBinding
 from grove.api.types.kind import Kind
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.dynamo.api.common import ALPHA, BETA
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.kube import yaml_parser
 from grove.kube.errors import KubeError
@@ -24,6 +25,8 @@ _KINDS: tuple[Kind, ...] = (
     DynamoGraphDeployment.KIND,
     PodCliqueSet.KIND,
 )
+_VERSIONS = {DynamoGraphDeployment.KIND: (BETA, ALPHA)}
+"""The versions of kinds that have several."""
 _METADATA = ("name", "namespace", "labels", "annotations")
 """What users write. The API server sets the rest, and drops what else and which status they write."""
 _READ = "PodCliqueSets, DynamoGraphDeployments, ClusterTopologies and ClusterTopologyBindings"
@@ -38,6 +41,11 @@ class Document(Struct, frozen=True):
 
     kind: Kind
     body: Body
+
+    @property
+    def version(self) -> str:
+        """The version of the API that it is written in."""
+        return str(self.body["apiVersion"]).rpartition("/")[2]
 
     @property
     def name(self) -> str:
@@ -93,6 +101,10 @@ def _document(body: object, place: str, namespace: str) -> Document:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         raise InputError(f"{place}: {body['kind']} without metadata.name: name it")
     name = f"{body['kind']} {metadata['name']}"
+    versions = [f"{group}/{each}" for each in _VERSIONS.get(kind, (kind.version,))]
+    if body["apiVersion"] not in versions:
+        served = " or ".join(versions)
+        raise InputError(f"{place}: {name}: apiVersion {body['apiVersion']!r} is not served: write {served}")
     for field in ("labels", "annotations"):
         if not _is_text_map(metadata.get(field)):
             raise InputError(f"{place}: {name}: metadata.{field} must be a map of text to text")

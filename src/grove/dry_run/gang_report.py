@@ -9,6 +9,7 @@ from grove.plan.placement.assignment import Assignment, Decision, PodSlot
 from grove.plan.placement.cluster_capacity import ClusterCapacity
 from grove.plan.placement.decision import asked_unit
 from grove.plan.placement.demand import Demand, pod_name, walk
+from grove.plan.placement.domain_members import NodesByDomain, partitions_of
 from grove.reasons.placement import shortage_text
 from grove.topology.placement.answers import NoFit
 from grove.topology.placement.index import ClusterIndex
@@ -17,12 +18,16 @@ from grove.topology.placement.solve import solve
 
 
 def planned_gang(
-    capacity: ClusterCapacity, demand: Demand, decision: Decision, base_gang: str = ""
+    capacity: ClusterCapacity,
+    demand: Demand,
+    decision: Decision,
+    base_gang: str = "",
+    members: NodesByDomain | None = None,
 ) -> PlannedGang:
-    """A gang as it is reported."""
+    """A gang as it is reported. `members`: the nodes with pods of its fabric domains."""
     name, pods = demand.gang.name, len(demand.pods)
     if not isinstance(decision, Assignment):
-        missing = () if decision.gave_up else tuple(missing_in_domains(capacity, demand))
+        missing = () if decision.gave_up else tuple(missing_in_domains(capacity, demand, members or {}))
         return PlannedGang(
             name,
             pods,
@@ -84,10 +89,14 @@ def level_of(index: ClusterIndex, domain: Domain) -> str:
     return index.levels[len(domain) - 1] if domain else ""
 
 
-def missing_in_domains(capacity: ClusterCapacity, demand: Demand) -> Iterator[Missing]:
+def missing_in_domains(
+    capacity: ClusterCapacity, demand: Demand, members: NodesByDomain
+) -> Iterator[Missing]:
     """What a gang that waits lacks, in the domains that come closest."""
     index = capacity.index(demand.levels)
-    problem = Problem(asked_unit(index, demand, {}), further=demand.further)
+    unit = asked_unit(index, demand, {})
+    partitions = partitions_of(index, unit, demand, members)
+    problem = Problem(unit, further=demand.further, partitions=partitions)
     answer = solve(index, problem)
     for report in answer.reports if isinstance(answer, NoFit) else ():
         for each in report.shortages:

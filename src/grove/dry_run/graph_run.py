@@ -13,8 +13,10 @@ from grove.cluster_state.operator_setup import OperatorSetup
 from grove.dry_run.memory_cluster import AppliedWrite
 from grove.dry_run.operator import DryOperator
 from grove.dry_run.redacted_graph import redacted_writes
+from grove.dynamo.api.common import BETA
 from grove.dynamo.backends.grove import GroveBackend
 from grove.dynamo.backends.lws import LwsBackend
+from grove.dynamo.conversion.objects import converted
 from grove.dynamo.reconcile.planner import plan_graph
 from grove.dynamo.snapshot import StoredGraph
 from grove.kube.client import decoding
@@ -53,7 +55,7 @@ async def rendered_set(
         return RenderedSet(None, errors=("dynamo.enabled is false in the configuration of the operator",))
     caches = GraphCaches()
     before = operator.memory.get(_GRAPH, namespace, name)
-    stored = operator.memory.put(body, operator.now)
+    stored = operator.memory.put(converted(body, BETA), operator.now)
     caches.graphs.apply_event("ADDED", decoding.decode_text(msgspec.json.encode(stored), StoredGraph))
     key = GraphKey(namespace, name)
     known = operator.caches.sets.by_index(BY_GRAPH, key)

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
 from msgspec import Struct
-
-
-class Exit(IntEnum):
-    """The exit codes of `grove plan`."""
-
-    FITS = 0
-    BAD_INPUT = 1
-    DOES_NOT_FIT = 2
-    UNKNOWN = 3
 
 
 class Verdict(StrEnum):
@@ -149,17 +140,6 @@ class PlanReport(Struct, frozen=True, rename="camel", omit_defaults=True):
     plans: tuple[WorkloadPlan, ...]
     unread: tuple[str, ...] = ()
     """What could not be read of the cluster."""
-
-    @property
-    def exit_code(self) -> Exit:
-        """The exit code of the command."""
-        codes = {
-            Verdict.FITS: Exit.FITS,
-            Verdict.REJECTED: Exit.BAD_INPUT,
-            Verdict.DOES_NOT_FIT: Exit.DOES_NOT_FIT,
-            Verdict.UNKNOWN: Exit.UNKNOWN,
-        }
-        return codes[self.verdict]
 
 
 _WORST = (Verdict.FITS, Verdict.UNKNOWN, Verdict.DOES_NOT_FIT, Verdict.REJECTED)

@@ -4,8 +4,9 @@ filled from the state of a cluster. Their writes go to memory."""
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from typing import TypeVar
@@ -21,7 +22,7 @@ from grove.cluster_state.cache_loading import list_nodes, load_caches
 from grove.cluster_state.model import ClusterState, UnreadKind
 from grove.cluster_state.operator_setup import OperatorSetup, new_caches
 from grove.dry_run.memory_cluster import AppliedWrite, MemoryCluster
-from grove.operator.caches.registry import BY_NAMESPACE, BY_REPLICA
+from grove.operator.caches.registry import BY_NAMESPACE, BY_REPLICA, BY_SET
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.observers.claim_sources import ClaimSourcesObserver
@@ -39,6 +40,7 @@ from grove.plan.placement.assignment import Assignment, Decision, GangName, PodS
 from grove.plan.placement.decision import reservations
 from grove.plan.placement.demand import Demand
 from grove.plan.placement.rounds.round import run_round
+from grove.plan.placement.state import GangState, RoundResult
 from grove.plan.podcliqueset import plan_set
 from grove.plan.replica import plan_replica
 from grove.plan.scale_in import has_objects, plan_scale_in
@@ -60,6 +62,23 @@ class DecidedGang(Struct, frozen=True):
     decision: Decision
 
 
+class ExistingGangs(Struct, frozen=True):
+    """The gangs of a cluster that wait for nodes, with what an operator has decided on them."""
+
+    demands: Mapping[ReplicaKey, tuple[Demand, ...]]
+    states: Mapping[GangName, GangState]
+    decided: Mapping[GangName, DecidedGang]
+    first_decided: Mapping[GangName, DecidedGang]
+    nominated: tuple[Demand, ...]
+    """Those that a running operator has nominated as a whole."""
+    unplanned: Mapping[SetKey, str]
+
+    @property
+    def pods(self) -> int:
+        """How many pods wait."""
+        return sum(len(demand.pods) for demands in self.demands.values() for demand in demands)
+
+
 class DryOperator:
     """One operator that has just become the leader of a cluster in which nothing else moves. Must be used in
     a running event loop, as the caches are."""
@@ -67,9 +86,10 @@ class DryOperator:
     def __init__(
         self, state: ClusterState, setup: OperatorSetup, now: float, *, redacted: bool = False
     ) -> None:
-        self._state, self.now = state, now
+        self.now = now
         self.caches = caches = new_caches(setup)
-        load_caches(state, caches)
+        self.state = load_caches(state, caches)
+        """The state that it reads, with the names of objects that it skips."""
         assert caches.cluster_pods is not None
         assert caches.devices is not None
         assert caches.volumes is not None
@@ -113,17 +133,43 @@ class DryOperator:
         """Sets of which a replica could not be planned, and why: the templates of users may be wrong."""
         self._reports: dict[SetKey, dict[int, ReplicaReport]] = {}
 
-    def observe_existing(self, but: SetKey | None = None) -> None:
-        """Take over the demands of all replicas that wait for nodes, but for those of one set, and the
-        reservations of gangs whose pods are nominated. They compete with what is planned."""
+    def decide_existing(self) -> ExistingGangs:
+        """Plan all replicas that wait for nodes, and decide on their gangs: they compete with what is planned
+        later. Gangs whose pods are nominated keep their nodes."""
+        demands: dict[ReplicaKey, tuple[Demand, ...]] = {}
+        nominated: list[Demand] = []
         for key in sorted(self._waiting_replicas()):
-            if SetKey(key.namespace, key.set_name) == but:
-                continue
             plan = self.attempt(key, partial(self.plan_replica, key))
             if plan is None:
                 continue
-            asking = [demand for demand in plan.placement_demands if not self._reserve_nominated(demand)]
-            self.placement.update(key, asking)
+            reserved = [demand for demand in plan.placement_demands if self._reserve_nominated(demand)]
+            nominated += reserved
+            demands[key] = tuple(each for each in plan.placement_demands if each not in reserved)
+            self.placement.update(key, demands[key])
+        self.run_rounds()
+        return ExistingGangs(
+            demands,
+            self.placement.states(),
+            dict(self.decided),
+            dict(self.first_decided),
+            tuple(nominated),
+            dict(self.unplanned),
+        )
+
+    def take_over(self, existing: ExistingGangs) -> None:
+        """Take over what another operator has decided on the same cluster: to decide takes long for many
+        gangs."""
+        for demand in existing.nominated:
+            self._reserve_nominated(demand)
+        for key, demands in existing.demands.items():
+            self.placement.update(key, demands)
+        if self.caches.nodes.needs_list:
+            list_nodes(self.state, self.caches)
+        self.placement.record(RoundResult(existing.states))
+        self.decided |= existing.decided
+        self.first_decided |= existing.first_decided
+        self.unplanned |= existing.unplanned
+        self.run_rounds()
 
     def attempt(self, key: ReplicaKey, compute: Callable[[], T]) -> T | None:
         """What is computed for a replica that exists; None if that fails, for example because of a quantity
@@ -150,7 +196,7 @@ class DryOperator:
             found = self.caches.topologies.get("", name) or self.caches.topology_bindings.get("", name)
             levels = tuple(level.key for level in found.spec.levels) if found is not None else ()
             if levels and not self.view.require(levels):
-                list_nodes(self._state, self.caches)
+                list_nodes(self.state, self.caches)
             if levels:
                 self.placement.capacity.domains(levels)
 
@@ -207,7 +253,7 @@ class DryOperator:
         """The plan of a replica. Labels of nodes that it requires are listed."""
         snapshot = self.snapshot(key)
         if self.caches.nodes.needs_list:
-            list_nodes(self._state, self.caches)
+            list_nodes(self.state, self.caches)
             snapshot = self.snapshot(key)
         return plan_replica(snapshot, self.now) if snapshot is not None else Plan()
 
@@ -218,16 +264,20 @@ class DryOperator:
     def apply_plan(self, key: ReplicaKey, plan: Plan, *, apply: bool = True) -> list[AppliedWrite]:
         """Report the demands of a replica's plan, and apply its writes."""
         self.placement.update(key, plan.placement_demands, complete=plan.demands_complete)
-        set_key = SetKey(key.namespace, key.set_name)
-        workload = self.caches.sets.get(*set_key)
-        if plan.report is not None and workload is not None:
-            reports = self._reports.setdefault(set_key, {})
-            reports[key.replica] = ReplicaReport(workload.metadata.generation, plan.report)
+        self.report(key, plan)
         if not apply:
             return []
         done = self.memory.apply(plan.intents, self.now)
         self.published |= self.memory.publish(plan.status_updates)
         return done
+
+    def report(self, key: ReplicaKey, plan: Plan) -> None:
+        """Record what the plan of a replica reports to its set."""
+        set_key = SetKey(key.namespace, key.set_name)
+        workload = self.caches.sets.get(*set_key)
+        if plan.report is not None and workload is not None:
+            reports = self._reports.setdefault(set_key, {})
+            reports[key.replica] = ReplicaReport(workload.metadata.generation, plan.report)
 
     def reconcile_set(self, key: SetKey) -> list[AppliedWrite]:
         """Plan a set as a whole, and apply its writes: RBAC objects, shared claims, the order of an update,
@@ -255,14 +305,12 @@ class DryOperator:
         )
 
     def _surplus(self, workload: PodCliqueSet) -> Iterator[Snapshot]:
-        meta = workload.metadata
+        key_of_set = SetKey(workload.metadata.namespace, workload.metadata.name)
         keys = {
             key
             for cache in self.caches.replica_objects
-            for found in cache
-            if (key := replica_of(found.metadata)) is not None
-            and (key.namespace, key.set_name) == (meta.namespace, meta.name)
-            and key.replica >= workload.spec.replicas
+            for found in cache.by_index(BY_SET, key_of_set)
+            if (key := replica_of(found.metadata)) is not None and key.replica >= workload.spec.replicas
         }
         for key in sorted(keys):
             snapshot = self.observer.replica(key)
@@ -274,11 +322,13 @@ class DryOperator:
         for _ in range(timing.DRY_ROUNDS):
             changes = self.placement.changes()
             if self.caches.nodes.needs_list:
-                list_nodes(self._state, self.caches)
+                list_nodes(self.state, self.caches)
                 if changes is None or not changes.gangs:
                     continue
             if changes is None:
                 return
+            # No gang of other users waits for this process.
+            changes = replace(changes, work=sys.maxsize)
             result = run_round(self.placement.capacity, changes, self.now)
             for gang, state in result.changed.items():
                 if state.decision is not None:

@@ -14,7 +14,8 @@ from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.formats.name_list import name_list
 from grove.api.naming.well_known import SET_FINALIZER
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetSpec
-from grove.cluster_state.model import ClusterState
+from grove.cluster_state.kinds import GRAPHS
+from grove.cluster_state.model import ClusterState, unread_lines
 from grove.cluster_state.operator_setup import OperatorSetup
 from grove.cluster_state.redaction import without_values
 from grove.dry_run.admission import Admitted, admit_by_rules, priority_classes
@@ -33,7 +34,18 @@ from grove.dry_run.operator import DryOperator
 from grove.dry_run.set_run import SetOutcome, SetRun, object_counts
 from grove.dry_run.topologies import named_topologies
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
-from grove.kube.client.resource import NODES, PODS
+from grove.dynamo.conversion.objects import converted
+from grove.kube.client.resource import (
+    HORIZONTAL_POD_AUTOSCALERS,
+    LEASES,
+    NODES,
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+)
 from grove.operator.caches.resources import resource_of
 from grove.operator.keys import SetKey
 from grove.plan.placement.assignment import GangName
@@ -42,6 +54,13 @@ from grove.topology.constraints import topology_name_of
 Body = dict[str, Any]
 ServerAdmission = Callable[[Document, Body | None], Awaitable[Admitted | None]]
 """Asks the API server; None if it gives no verdict."""
+
+_WITHOUT_ROOM = frozenset(
+    {
+        GRAPHS, HORIZONTAL_POD_AUTOSCALERS, LEASES, ROLES, ROLE_BINDINGS, SECRETS, SERVICES, SERVICE_ACCOUNTS,
+    }
+)  # fmt: skip
+"""Kinds whose objects use no room, and have none: whether something fits does not depend on them."""
 
 
 class Planner:
@@ -67,6 +86,7 @@ class Planner:
         self._sets: list[tuple[Body, bool]] = []
         """Its sets so far, and whether they existed."""
         self.operator = self._new_operator(self._topologies_in_use())
+        self._existing = self.operator.decide_existing()
 
     async def plan(self, documents: list[Document], *, largest: bool = False) -> PlanReport:
         """The plan of all documents. `largest`: also how many replicas of each set fit now."""
@@ -74,19 +94,39 @@ class Planner:
             documents = [Document(each.kind, without_values(each.body)) for each in documents]
         plans = tuple([await self._plan(document, largest=largest) for document in documents])
         verdict = worst(tuple(each.verdict for each in plans))
-        unread = tuple(map(str, (*self._state.unread, *self.operator.unplanned_sets())))
+        unread = unread_lines((*self.operator.state.unread, *self.operator.unplanned_sets()))
         return PlanReport(self._state.source, verdict, plans, unread)
 
     def _new_operator(self, topologies: Iterable[str] = ()) -> DryOperator:
-        """An operator that knows what exists, and what of it waits for nodes, and has placed gangs with these
-        topologies."""
+        """An operator that knows what exists, and has placed gangs with these topologies."""
         operator = DryOperator(self._state, self._setup, self._started_at, redacted=self._redacted)
         for body in self._topologies:
             operator.memory.put(body, operator.now)
         operator.use_topologies(topologies)
-        operator.observe_existing()
-        operator.run_rounds()
         return operator
+
+    def _second_operator(self) -> DryOperator:
+        """Another operator like the first was before anything of the input was planned."""
+        operator = self._new_operator(self._topologies_in_use())
+        if self._changed_topologies:
+            operator.decide_existing()
+        else:
+            operator.take_over(self._existing)
+        return operator
+
+    def _other_operator(self) -> DryOperator:
+        """An operator that has placed other gangs before, so that it may prefer other nodes. What waits is
+        decided on again, unless that takes too long."""
+        operator = self._new_operator(self._other_topologies())
+        if self._changed_topologies or self._work(self._existing.pods) <= timing.SPREAD_WORK:
+            operator.decide_existing()
+        else:
+            operator.take_over(self._existing)
+        return operator
+
+    def _work(self, pods: int) -> int:
+        """How long it takes to place pods."""
+        return pods * len(self._state.kind(NODES).items)
 
     def _topologies_in_use(self) -> list[str]:
         """The topologies that sets of the cluster name: a running operator has placed gangs with them."""
@@ -99,8 +139,12 @@ class Planner:
         return [] if self._topologies_in_use() else [each.metadata.name for each in found][:1]
 
     def _stored(self, document: Document) -> Body | None:
+        """The stored object, in the version of the document: the API server converts it as well."""
         kind = f"{document.kind.api_version}/{document.kind.name}"
-        return self.operator.memory.get(kind, document.namespace, document.name)
+        found = self.operator.memory.get(kind, document.namespace, document.name)
+        if found is None or document.kind != DynamoGraphDeployment.KIND:
+            return found
+        return converted(found, document.version)
 
     def _changed_for(self, document: Document) -> set[str]:
         """The changed topologies that the verdict on a workload depends on. A graph that names none may use
@@ -166,7 +210,7 @@ class Planner:
         """The plan of a set. `earlier`: what is written for the graph that it is rendered from."""
         finalizers = {*body["metadata"].get("finalizers", ()), SET_FINALIZER}
         body = {**body, "metadata": {**body["metadata"], "finalizers": sorted(finalizers)}}
-        most = largest_size(self._new_operator(self._topologies_in_use()), body, existed) if largest else None
+        most = largest_size(self._second_operator(), body, existed) if largest else None
         self.operator.memory.put(body, self.operator.now)
         run = SetRun(self.operator, SetKey(plan.namespace, body["metadata"]["name"]), existed)
         outcome = run.run()
@@ -190,10 +234,9 @@ class Planner:
     def _compared(self, gangs: tuple[PlannedGang, ...], body: Body, existed: bool) -> tuple[PlannedGang, ...]:
         """The gangs, marked where the answer depends on the nodes that earlier ones get. In a second run the
         scheduler spreads pods wherever it may, and the operator has placed other gangs before."""
-        pods = sum(gang.pods for gang in gangs)
-        if pods * len(self._state.kind(NODES).items) > timing.SPREAD_WORK:
+        if self._work(sum(gang.pods for gang in gangs)) > timing.SPREAD_WORK:
             return gangs
-        operator = self._new_operator(self._other_topologies())
+        operator = self._other_operator()
         for each, is_stored in (*self._sets, (body, existed)):
             operator.memory.put(each, operator.now)
             key = SetKey(each["metadata"]["namespace"], each["metadata"]["name"])
@@ -213,10 +256,13 @@ class Planner:
         return self._plan_set(plan, rendered.body, rendered.existed, largest=largest, earlier=writes)
 
     def _verdict(self, gangs: tuple[PlannedGang, ...], outcome: SetOutcome) -> Verdict:
+        state = self.operator.state
+        skipped = {each.resource for each in state.kinds.values() if each.undecodable} - _WITHOUT_ROOM
         if any(each.refused and not each.depends for each in gangs):
-            return Verdict.DOES_NOT_FIT
-        needed = [self._state.kind(each) for each in (NODES, PODS)]
-        known = all(each.listed and not each.namespace for each in needed)
+            # Objects of namespaces take room. Nodes, devices and topologies that are not seen may have some.
+            return Verdict.DOES_NOT_FIT if all(each.namespaced for each in skipped) else Verdict.UNKNOWN
+        needed = [state.kind(each) for each in (NODES, PODS)]
+        known = not skipped and all(each.listed and not each.namespace for each in needed)
         placed = all(each.placed and not each.depends for each in gangs)
         return Verdict.FITS if placed and known and not outcome.errors else Verdict.UNKNOWN
 
@@ -235,7 +281,8 @@ def planned_gangs(operator: DryOperator, run: SetRun) -> Iterator[PlannedGang]:
         found = operator.decided.get(GangName(key.namespace, gang.name))
         if found is not None:
             capacity = operator.placement.capacity
-            yield planned_gang(capacity, found.demand, found.decision, gang.base_gang)
+            members = operator.placement.domain_nodes(found.demand)
+            yield planned_gang(capacity, found.demand, found.decision, gang.base_gang, members)
         elif not operator.is_bound(key, gang):
             pods = sum(clique.replicas for clique in gang.cliques)
             waits = f"waits for base gang {gang.base_gang}" if gang.base_gang else "asks for no nodes yet"

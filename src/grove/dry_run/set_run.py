@@ -196,10 +196,11 @@ class SetRun:
 
     def _applied(self, key: ReplicaKey, plan: Plan) -> list[AppliedWrite]:
         written = self._operator.apply_plan(key, plan)
-        if self._existed:
-            self._replaced += (
-                _unit(each) for each in written if each.verb == "delete" and each.kind == "Pod"
-            )
+        deleted = [each for each in written if each.verb == "delete" and each.kind == "Pod"]
+        if self._existed and deleted:
+            self._replaced += map(_unit, deleted)
+            self._operator.report(key, self._operator.plan_replica(key))  # before successors become ready
+            self._count_available()
         return written
 
     def _run_pods(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from grove.explanation.model import DomainRow
 from grove.reasons.placement import domain_name
@@ -22,13 +22,19 @@ _WORDS = {
 }
 
 
-def domain_rows(index: ClusterIndex, gang: Unit, resource: str) -> list[DomainRow]:
+ReservedFor = Callable[[str], Iterable[tuple[str, str]]]
+"""The namespaces and names of gangs for which something of a node is reserved."""
+
+
+def domain_rows(
+    index: ClusterIndex, gang: Unit, resource: str, reserved_for: ReservedFor = lambda _: ()
+) -> list[DomainRow]:
     """A row for each domain of the level that the gang must fit into, those that lack least first."""
     unit = Compiler(index).compile(gang)
     main = main_class(unit)
     if main is None:
         return []
-    rows = [_row(index, unit, main, resource, domain) for domain in _domains(index, unit)]
+    rows = [_row(index, unit, main, resource, domain, reserved_for) for domain in _domains(index, unit)]
     return sorted(rows, key=lambda row: (row.pods - row.room, row.short, row.domain))
 
 
@@ -70,9 +76,15 @@ def _domains(index: ClusterIndex, unit: PlacementUnit) -> Sequence[Domain]:
 
 
 def _row(
-    index: ClusterIndex, unit: PlacementUnit, main: PodClass, resource: str, domain: Domain
+    index: ClusterIndex,
+    unit: PlacementUnit,
+    main: PodClass,
+    resource: str,
+    domain: Domain,
+    reserved_for: ReservedFor,
 ) -> DomainRow:
     members = index.members.get(domain, [])
+    reserved = Counter("/".join(gang) for i in members for gang in reserved_for(index.node(i).name))
     unusable: Counter[str] = Counter()
     eligible = []
     for i in members:
@@ -94,6 +106,7 @@ def _row(
         needs,
         min(count, sum(main.slots(index.actual.free[i]) for i in eligible)),
         count,
+        dict(sorted(reserved.items(), key=lambda each: (-each[1], each[0]))),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -17,17 +16,24 @@ from grove.cluster_state.operator_setup import OperatorSetup, new_caches, operat
 from grove.dry_run.operator import DryOperator
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.explanation.events import Event
-from grove.explanation.findings import find_reasons, is_whole_set, state_text, waiting_replicas, waits
+from grove.explanation.findings import (
+    find_reasons,
+    reason_view,
+    state_text,
+    waiting_replicas,
+    waits,
+)
 from grove.explanation.history import ContainerPod, container_views, event_views
-from grove.explanation.model import Explanation, ObjectRef, ReasonView
+from grove.explanation.model import Explanation, ObjectRef
+from grove.explanation.operator_lease import known_leases, operator_reason
 from grove.explanation.placement import PlanFindings
-from grove.explanation.subtree import Objects, Subtree, find, subtree
+from grove.explanation.subtree import Objects, Subtree, find, is_whole_set, subtree
+from grove.kube.client import label_selector
 from grove.kube.client.resource import LEASES, PODS
+from grove.kube.client.undecodable import Undecodable
 from grove.kube.errors import ConfigError
-from grove.kube.leader.lease import Lease, is_held
+from grove.kube.leader.lease import Lease
 from grove.operator.caches.resources import resource_of
-from grove.plan.timestamps import rfc3339, timestamp
-from grove.reasons.codes import ReasonCode
 from grove.reasons.model import WaitReason
 
 SETS = resource_of(PodCliqueSet.KIND)
@@ -49,12 +55,12 @@ class Explainer:
     """Explains objects of one state. Must be used in a running event loop, as the caches are."""
 
     def __init__(self, state: ClusterState, setup: OperatorSetup, events: Sequence[Event] = ()) -> None:
-        self._state, self._events, self._now = state, events, state.taken_at
+        self._events, self._now = events, state.taken_at
         _reject_unreadable(state)
         self._operator = operator = DryOperator(state, setup, self._now)
-        caches = operator.caches
+        caches, graphs, leases = operator.caches, list[Undecodable](), list[Undecodable]()
         self.objects = Objects(
-            tuple(state.objects(GRAPHS, DynamoGraphDeployment)),
+            tuple(state.objects(GRAPHS, DynamoGraphDeployment, graphs)),
             tuple(caches.sets),
             tuple(caches.groups),
             tuple(caches.cliques),
@@ -62,7 +68,10 @@ class Explainer:
             tuple(caches.pods),
         )
         self._plans = PlanFindings(operator) if operator.view.synced else None
-        self._leases = _leases(state)
+        known = known_leases(state.kind(LEASES), state.objects(LEASES, Lease, leases))
+        self._leases = None if leases else known
+        self.state = operator.state.with_skipped({GRAPHS: graphs, LEASES: leases})
+        """The state that it reads, with the names of objects that it skips."""
 
     def unplanned(self) -> tuple[UnreadKind, ...]:
         """The sets that could not be planned for what has been explained, and why."""
@@ -72,12 +81,15 @@ class Explainer:
         """Explain the object that a user has named. Raises UnknownObject."""
         return self._explain(subtree(self.objects, find(self.objects, written, namespace)))
 
-    def waiting(self, namespace: str | None, *, details: bool = True) -> list[Explanation]:
-        """Explain all sets that wait, of one namespace or of all. `details`: not only with their reasons."""
-        found = []
+    def waiting(
+        self, namespace: str | None, selector: str = "", *, details: bool = True
+    ) -> list[Explanation]:
+        """Explain all sets that wait, of one namespace or of all, with these labels. `details`: not only with
+        their reasons."""
+        found, selected = [], label_selector.parse(selector)
         for each in sorted(self.objects.sets, key=lambda each: (each.metadata.namespace, each.metadata.name)):
             meta = each.metadata
-            if namespace is None or meta.namespace == namespace:
+            if namespace in (None, meta.namespace) and selected(meta.labels):
                 tree = subtree(self.objects, ObjectRef(PodCliqueSet.KIND.name, meta.name, meta.namespace))
                 if waits(tree):
                     found.append(self._explain(tree, details=details))
@@ -88,10 +100,16 @@ class Explainer:
         if not waits(tree):
             return Explanation(tree.about, state_text(tree), False)
         unplaced = self._unplaced(tree)
-        reasons = find_reasons(tree, unplaced, self._planned(tree), self._operator_reason(tree))
-        views = tuple(_view(each, namespace) for each in reasons)
+        reasons = find_reasons(
+            tree, unplaced, self._planned(tree), operator_reason(self._leases, tree.workload, self._now)
+        )
+        views = tuple(reason_view(each, namespace) for each in reasons)
         found = Explanation(tree.about, state_text(tree), True, views)
-        return self._with_details(found, tree, sorted(unplaced, key=natural_order)) if details else found
+        if not details:
+            return found
+        held = self._plans.held(namespace) if self._plans is not None else set()
+        names = {*unplaced, *(gang.metadata.name for gang in tree.gangs if gang.metadata.name in held)}
+        return self._with_details(found, tree, sorted(names, key=natural_order))
 
     def _with_details(self, found: Explanation, tree: Subtree, unplaced: list[str]) -> Explanation:
         """The explanation with the domains of gangs without a place, states of containers, and events."""
@@ -117,7 +135,7 @@ class Explainer:
     def _containers(self) -> dict[str, list[ContainerPod]]:
         """The pods with the messages of their containers, by namespace."""
         found: dict[str, list[ContainerPod]] = {}
-        for pod in self._state.objects(PODS, ContainerPod):
+        for pod in self.state.objects(PODS, ContainerPod):
             found.setdefault(pod.metadata.namespace, []).append(pod)
         return found
 
@@ -139,39 +157,6 @@ class Explainer:
         wanted, found = tree.parts(), self._plans.conditions(tree.workload, replicas)
         return [each for each in found if each.about in wanted]
 
-    def _operator_reason(self, tree: Subtree) -> WaitReason | None:
-        """That no operator leads: its Lease is not held, or it has none and the set was never reconciled."""
-        if self._leases is None:
-            return None
-        at = datetime.fromtimestamp(self._now, UTC)
-        if any(is_held(lease, at) for lease in self._leases):
-            return None
-        if not self._leases:
-            if _was_reconciled(tree):  # by an operator with another Lease, or without leader election
-                return None
-            return WaitReason(ReasonCode.NO_OPERATOR_LEADING, "there is no Lease of an operator")
-        last = max(self._leases, key=lambda each: timestamp(each.spec.renew_time))
-        name = f"{last.metadata.namespace}/{last.metadata.name}"
-        since = timestamp(last.spec.renew_time)
-        return WaitReason(
-            ReasonCode.NO_OPERATOR_LEADING,
-            f"Lease {name} was not renewed since {last.spec.renew_time}",
-            since=since,
-        )
-
-
-def _was_reconciled(tree: Subtree) -> bool:
-    if tree.workload is None:
-        return False
-    status = tree.workload.status
-    return bool(status.observed_generation or status.conditions or status.last_errors)
-
-
-def _view(reason: WaitReason, namespace: str) -> ReasonView:
-    about = ObjectRef(reason.about.kind, reason.about.name, namespace) if reason.about is not None else None
-    since = rfc3339(reason.since) if reason.since else ""
-    return ReasonView(reason.code, reason.message or reason.summary, reason.advice, about, since)
-
 
 def _reject_unreadable(state: ClusterState) -> None:
     """Raises ConfigError if there are no sets to explain because they cannot be read."""
@@ -183,10 +168,3 @@ def _reject_unreadable(state: ClusterState) -> None:
         )
     if sets.problem:
         raise ConfigError(f"{sets.problem}: ask for the right, or choose a namespace with -n")
-
-
-def _leases(state: ClusterState) -> tuple[Lease, ...] | None:
-    """The Leases of operators; None if they are not known: the operator may be in a namespace that was not
-    read."""
-    kind, found = state.kind(LEASES), tuple(state.objects(LEASES, Lease))
-    return found if kind.listed and (found or not kind.namespace) else None

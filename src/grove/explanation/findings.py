@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,24 +16,22 @@ from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.explanation.subtree import POD, Subtree
-from grove.kube.cache.cache import HasMetadata
+from grove.explanation.model import ObjectRef, ReasonView
+from grove.explanation.subtree import POD, Subtree, is_whole_set
 from grove.plan.members import pod_state
-from grove.plan.timestamps import timestamp
+from grove.plan.timestamps import rfc3339, timestamp
 from grove.reasons.codes import ReasonCode
 from grove.reasons.errors import error_reasons
+from grove.reasons.graph_remedies import adapted_to, remedy_in
 from grove.reasons.model import ObjectName, WaitReason, ranked
 from grove.reasons.pods import pod_reason, pods_reasons, unready
-from grove.reasons.texts import REMEDIES
+
+if TYPE_CHECKING:
+    from grove.kube.cache.cache import HasMetadata
 
 _OF_UPDATES = frozenset({ReasonCode.UPDATE_PAUSED, ReasonCode.PROGRESS_DEADLINE_EXCEEDED})
 _RUNNING = "Running"
 _CODES = {code.value: code for code in ReasonCode}
-
-
-def is_whole_set(tree: Subtree) -> bool:
-    """Whether a set as a whole is explained."""
-    return tree.about.kind in ("PodCliqueSet", "DynamoGraphDeployment")
 
 
 def waits(tree: Subtree) -> bool:
@@ -58,7 +57,7 @@ def find_reasons(
     """All reasons, what keeps everything else from happening first. `placement`: by gang, why the solver has
     no place for it. `planned`: what an operator with the default configuration would write into conditions
     now. `operator`: why nothing is reconciled; then what is written in conditions is outdated."""
-    written = list(_written(tree)) if operator is None else []
+    written = list(written_conditions(tree)) if operator is None else []
     found = [*([operator] if operator is not None else []), *_errors(tree), *pods_reasons(unready(tree.pods))]
     explained = {each.about.name for each in written if each.about is not None} | _explained_gangs(tree)
     found += (
@@ -66,10 +65,29 @@ def find_reasons(
         for name, reason in placement.items()
         if name not in explained
     )
+    found += _missing_levels(tree)
     known = {each.code for each in found}
     conditions = written or [*planned, *_of_update(tree)]
     found += _one_of_each(each for each in conditions if each.code not in known)
-    return ranked(found)
+    return ranked(map(adapted_to(tree.workload.metadata), found) if tree.workload is not None else found)
+
+
+def written_reasons(tree: Subtree) -> list[WaitReason] | None:
+    """The reasons of an object whose operator leads, if its statuses and pods suffice: then `find_reasons`
+    finds the same with what the solver knows. None: a gang that waits has no reason yet."""
+    written = {each.about.name for each in written_conditions(tree) if each.about is not None}
+    waiting = {gang.metadata.name for gang in tree.gangs if not _runs(gang)}
+    missing = is_whole_set(tree) and len(_indices(tree.gangs)) < _replicas(tree)
+    if not written or missing or not waiting <= written | _explained_gangs(tree):
+        return None
+    return find_reasons(tree, {}, (), None)
+
+
+def reason_view(reason: WaitReason, namespace: str) -> ReasonView:
+    """A reason as it is shown."""
+    about = ObjectRef(reason.about.kind, reason.about.name, namespace) if reason.about is not None else None
+    since = rfc3339(reason.since) if reason.since else ""
+    return ReasonView(reason.code, reason.message or reason.summary, reason.advice, about, since)
 
 
 def _explained_gangs(tree: Subtree) -> set[str]:
@@ -88,7 +106,7 @@ def _errors(tree: Subtree) -> Iterator[WaitReason]:
             yield from error_reasons(found.status.last_errors, about, pods_ready=pods_ready)
 
 
-def _written(tree: Subtree) -> Iterator[WaitReason]:
+def written_conditions(tree: Subtree) -> Iterator[WaitReason]:
     """What the conditions of gangs, cliques, groups and the set say, narrow objects first."""
     for found in (*tree.gangs, *tree.cliques, *tree.groups, tree.workload):
         if found is not None:
@@ -104,13 +122,23 @@ def _of_update(tree: Subtree) -> Iterator[WaitReason]:
         yield from (each for each in found if each.code in _OF_UPDATES)
 
 
+def _missing_levels(tree: Subtree) -> Iterator[WaitReason]:
+    """That pods are placed without levels which the topology of the set does not have."""
+    if tree.workload is not None:
+        about = ObjectName(PodCliqueSet.KIND.name, tree.workload.metadata.name)
+        for each in tree.workload.status.conditions:
+            if each.type == ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE and each.status == "True":
+                since = timestamp(each.last_transition_time)
+                yield WaitReason(ReasonCode.TOPOLOGY_LEVELS_UNAVAILABLE, each.message, about, since=since)
+
+
 def waiting_reasons(conditions: Iterable[Condition], about: ObjectName) -> Iterator[WaitReason]:
     """The reason in the condition `Waiting`. Its message has the remedy already."""
     for each in conditions:
         code = _CODES.get(each.reason)
         if each.type == ConditionType.WAITING and each.status == "True" and code is not None:
-            message = each.message.removesuffix(f"; {REMEDIES[code]}")
-            yield WaitReason(code, message, about, since=timestamp(each.last_transition_time))
+            remedy, since = remedy_in(each.message, code), timestamp(each.last_transition_time)
+            yield WaitReason(code, each.message.removesuffix(f"; {remedy}"), about, since=since)
 
 
 def _one_of_each(reasons: Iterable[WaitReason]) -> list[WaitReason]:

@@ -8,10 +8,13 @@ from grove.api.meta import ObjectMeta
 from grove.api.wire import Wire
 from grove.explanation.events import Event
 from grove.explanation.model import ContainerView, EventView, ObjectRef
-from grove.explanation.subtree import POD, Subtree
+from grove.explanation.subtree import POD, Subtree, is_whole_set
+from grove.fabrics.nvidia import COMPUTE_DOMAIN
 from grove.plan.timestamps import timestamp
 
-_STARTING = {"", "ContainerCreating", "PodInitializing"}
+_DOMAIN = COMPUTE_DOMAIN.name
+STARTING = {"", "ContainerCreating", "PodInitializing"}
+"""Why a container waits that starts: no failure."""
 
 
 class _Waiting(Wire, frozen=True):
@@ -63,7 +66,7 @@ def _container(pod: str, found: _Container) -> Iterator[ContainerView]:
     waiting, before = found.state.waiting, found.last_state.terminated
     ended = found.state.terminated or before
     failed = ended is not None and ended.exit_code != 0
-    if waiting is not None and waiting.reason not in _STARTING:
+    if waiting is not None and waiting.reason not in STARTING:
         message = waiting.message or (ended.message if ended is not None else "")
         yield ContainerView(pod, found.name, waiting.reason, _line(message), found.restart_count)
     elif failed and ended is not None and not found.ready:
@@ -73,22 +76,38 @@ def _container(pod: str, found: _Container) -> Iterator[ContainerView]:
 
 def event_views(tree: Subtree, events: Iterable[Event], now: float) -> list[EventView]:
     """The events about an object and what belongs to it, the oldest first."""
-    objects = (tree.workload, tree.graph, *tree.groups, *tree.cliques, *tree.gangs)
-    about = {(each.KIND.name, each.metadata.name) for each in objects if each is not None}
-    about |= {(POD, pod.metadata.name) for pod in tree.pods}
+    about = _subjects(tree)
+    cliques = {clique.metadata.name for clique in tree.cliques} if tree.about.kind != POD else set()
     found = [
-        _event(each, now)
+        event_view(each, now)
         for each in events
         if each.metadata.namespace == tree.about.namespace
-        and (each.regarding.kind, each.regarding.name) in about
+        and ((each.regarding.kind, each.regarding.name) in about or _is_of_pod(each, cliques))
     ]
-    return sorted(found, key=lambda each: each.time)
+    return sorted(found, key=lambda each: (timestamp(each.time), each.name))
 
 
-def _event(event: Event, now: float) -> EventView:
+def _subjects(tree: Subtree) -> set[tuple[str, str]]:
+    """Kind and name of all objects that events may be about."""
+    found = {(kind, meta.name) for kind, meta in tree.named()}
+    if tree.workload is not None and is_whole_set(tree):
+        found |= {(_DOMAIN, each.name) for each in tree.workload.status.compute_domains}
+    return found
+
+
+def _is_of_pod(event: Event, cliques: set[str]) -> bool:
+    """Whether an event is about a pod of one of the cliques, which may be deleted by now: the name of a pod
+    is that of its clique and a suffix."""
+    clique, _, suffix = event.regarding.name.rpartition("-")
+    return event.regarding.kind == POD and bool(suffix) and clique in cliques
+
+
+def event_view(event: Event, now: float) -> EventView:
+    """An event as it is shown."""
     series = event.series
-    last = (series.last_observed_time if series is not None else None) or event.last or event.event_time
-    time = last or event.metadata.creation_timestamp or ""
+    last = series.last_observed_time if series is not None else None
+    written = (last, event.last, event.event_time, event.metadata.creation_timestamp)
+    time = next((each for each in written if each and _is_time(each)), "")
     return EventView(
         time,
         max(0, int(now - timestamp(time))) if time else None,
@@ -97,7 +116,18 @@ def _event(event: Event, now: float) -> EventView:
         ObjectRef(event.regarding.kind, event.regarding.name, event.regarding.namespace),
         _line(event.note),
         max(event.count, series.count if series is not None else 1, 1),
+        event.metadata.name,
     )
+
+
+def _is_time(text: str) -> bool:
+    """Users can write events, also with times that the API server accepts and that do not exist here, such as
+    one of year 0."""
+    try:
+        timestamp(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def _line(text: str) -> str:

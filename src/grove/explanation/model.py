@@ -32,7 +32,7 @@ class ReasonView(View, frozen=True):
     remedy: str
     about: ObjectRef | None = None
     since: str = ""
-    """When it began; empty if that is not known."""
+    """Since when the object waits, which may have been for another reason at first; empty if not known."""
 
 
 class DomainRow(View, frozen=True):
@@ -53,6 +53,8 @@ class DomainRow(View, frozen=True):
     """How many of the pods fit."""
     pods: int = 0
     """How many there are."""
+    reserved: Mapping[str, int] = {}
+    """By gang, as `namespace/name`, on how many nodes something is reserved for it or held."""
 
     @property
     def short(self) -> int:
@@ -82,6 +84,8 @@ class Remedy(View, frozen=True):
     pods: tuple[ObjectRef, ...] = ()
     count: int = 0
     """Of nodes to add."""
+    lower_priority: bool = False
+    """Whether all pods that must end have a lower priority than the gang."""
 
 
 class GangExplanation(View, frozen=True):
@@ -119,6 +123,8 @@ class EventView(View, frozen=True):
     about: ObjectRef
     message: str
     count: int = 1
+    name: str = ""
+    """Of the event itself."""
 
 
 class Explanation(View, frozen=True):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
@@ -19,12 +18,15 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
 from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.explanation.model import ObjectRef
-from grove.kube.cache.cache import HasMetadata
+from grove.explanation.suggestions import unknown_name
 from grove.kube.errors import KubeError
-from grove.operator.caches.registry import owning_graph
+from grove.operator.caches.owners import owning_graph
 from grove.reasons.model import ObjectName
 
-_Any = TypeVar("_Any", bound=HasMetadata)
+if TYPE_CHECKING:
+    from grove.kube.cache.cache import HasMetadata
+
+_Any = TypeVar("_Any", bound="HasMetadata")
 POD = "Pod"
 _OURS: tuple[Kind, ...] = (
     DynamoGraphDeployment.KIND,
@@ -101,43 +103,49 @@ class Subtree(Struct, frozen=True):
 
     def parts(self) -> set[ObjectName]:
         """The groups, cliques and gangs."""
-        found: tuple[tuple[str, Iterable[HasMetadata]], ...] = (
-            (PodCliqueScalingGroup.KIND.name, self.groups),
-            (PodClique.KIND.name, self.cliques),
-            (PodGang.KIND.name, self.gangs),
-        )
-        return {ObjectName(kind, each.metadata.name) for kind, members in found for each in members}
+        ours = {each.name for each in _OURS[2:]}
+        return {ObjectName(kind, meta.name) for kind, meta in self.named() if kind in ours}
+
+    def named(self) -> Iterator[tuple[str, ObjectMeta]]:
+        """Kind and metadata of each object, also of the set and the graph that it belongs to."""
+        found: tuple[Iterable[HasMetadata | None], ...] = (
+            (self.graph,), (self.workload,), self.groups, self.cliques, self.gangs, self.pods,
+        )  # fmt: skip
+        for kind, members in zip((*(each.name for each in _OURS), POD), found, strict=True):
+            yield from ((kind, each.metadata) for each in members if each is not None)
 
 
-def find(objects: Objects, written: str, namespace: str) -> ObjectRef:
-    """The object that a user has named: by its name, or by kind and name with a slash. Of several kinds with
-    the same name the widest is meant. Raises UnknownObject."""
+def is_whole_set(tree: Subtree) -> bool:
+    """Whether a set as a whole is explained."""
+    return tree.about.kind in (PodCliqueSet.KIND.name, DynamoGraphDeployment.KIND.name)
+
+
+def kind_and_name(written: str) -> tuple[str, str]:
+    """What a user has written, as kind and name; the kind is empty if none is given. Raises UnknownObject for
+    a word that is no kind."""
     word, slash, name = written.rpartition("/")
     kind = KINDS.get(word.lower(), "") if slash else ""
     if slash and not kind:
         kinds = ", ".join(sorted({words[0] for words in _WORDS.values()} | {"pod"}))
         raise UnknownObject(f"{written}: unknown kind {word}: choose one of {kinds}")
+    return kind, name
+
+
+def find(objects: Objects, written: str, namespace: str) -> ObjectRef:
+    """The object that a user has named: by its name, or by kind and name with a slash. Of several kinds with
+    the same name the widest is meant. Raises UnknownObject."""
+    kind, name = kind_and_name(written)
     matching = [(each, meta) for each, meta in objects.named() if not kind or each == kind]
     for each, meta in matching:
         if (meta.namespace, meta.name) == (namespace, name):
             return ObjectRef(each, name, namespace)
-    elsewhere = sorted({meta.namespace for _, meta in matching if meta.name == name})
-    known = [meta.name for _, meta in matching if meta.namespace == namespace]
-    raise UnknownObject(_unknown(kind, name, namespace, elsewhere, known))
-
-
-def _unknown(kind: str, name: str, namespace: str, elsewhere: list[str], known: Iterable[str]) -> str:
-    what = f"no {kind or 'workload'} {name} in namespace {namespace}"
-    if elsewhere:
-        return f"{what}: there is one in namespace {elsewhere[0]}: add -n {elsewhere[0]}"
-    if close := difflib.get_close_matches(name, list(known), n=1):
-        return f"{what}: did you mean {close[0]}?"
-    return f"{what}: grove get -A lists all sets"
+    known = [(meta.namespace, meta.name) for _, meta in matching]
+    raise UnknownObject(unknown_name(kind or "workload", name, namespace, known))
 
 
 def subtree(objects: Objects, about: ObjectRef) -> Subtree:
     """What belongs to an object that exists."""
-    set_name = _set_name(objects, about)
+    set_name = set_name_of(objects, about)
     if set_name is None:
         graph = _one(objects.graphs, about)
         return Subtree(about, graph)
@@ -182,7 +190,7 @@ def _of_set(objects: Objects, about: ObjectRef, name: str) -> Subtree:
     return Subtree(about, graph, workload, members.groups, members.cliques, members.gangs, members.pods)
 
 
-def _set_name(objects: Objects, about: ObjectRef) -> str | None:
+def set_name_of(objects: Objects, about: ObjectRef) -> str | None:
     """The set that an object is, or belongs to; None for a graph without one."""
     if about.kind == PodCliqueSet.KIND.name:
         return about.name

@@ -26,14 +26,17 @@ class ReasonCode(StrEnum):
     WRITE_FAILED = "WriteFailed"
     WRITES_SLOW = "WritesSlow"
     INIT_IMAGE_MISSING = "InitImageMissing"
+    START_ORDER_DISABLED = "StartOrderDisabled"
     SCHEDULER_NOT_CONFIGURED = "SchedulerNotConfigured"
     SCHEDULER_OBJECT_FAILED = "SchedulerObjectFailed"
     CONSTRAINTS_DROPPED = "ConstraintsDroppedByAPIServer"
     CLAIM_MISSING = "ClaimMissing"
     COMPUTE_DOMAIN_CRD_MISSING = "ComputeDomainCRDMissing"
+    COMPUTE_DOMAIN_CRD_OUTDATED = "ComputeDomainCRDOutdated"
     COMPUTE_DOMAIN_CONFLICT = "ComputeDomainConflict"
     COMPUTE_DOMAIN_TERMINATING = "ComputeDomainTerminating"
     COMPUTE_DOMAIN_FAILED = "ComputeDomainFailed"
+    CLAIM_NOT_CREATED = "ClaimNotCreated"
     USER_SCHEDULING_GATE = "UserSchedulingGate"
     NODES_NOT_LISTED = "NodesNotListed"
     TOPOLOGY_LABEL_MISSING = "TopologyLabelMissing"
@@ -55,6 +58,7 @@ class ReasonCode(StrEnum):
     VOLUME_NOT_BOUND = "VolumeNotBound"
     CLAIM_NOT_ALLOCATED = "ClaimNotAllocated"
     SCHEDULER_MESSAGE = "SchedulerMessage"
+    NODE_HELD_BY_OTHER_DOMAIN = "NodeHeldByOtherDomain"
     COMPUTE_DOMAIN_NOT_READY = "ComputeDomainNotReady"
     IMAGE_PULL_FAILED = "ImagePullFailed"
     CONTAINER_NOT_CREATED = "ContainerNotCreated"
@@ -76,6 +80,7 @@ MOMENTARY = frozenset(
         ReasonCode.RESERVED_BY_OTHER_GANG,
         ReasonCode.PREVIOUS_ATTEMPT_FAILED,
         ReasonCode.SOLVER_GAVE_UP,
+        ReasonCode.CLAIM_NOT_ALLOCATED,
         ReasonCode.SCHEDULER_MESSAGE,
         ReasonCode.COMPUTE_DOMAIN_NOT_READY,
         ReasonCode.INIT_CONTAINER_WAITS,

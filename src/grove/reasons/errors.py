@@ -29,6 +29,7 @@ _BY_ERROR_CODE = {
     ErrorCode.PLAN_REPLICA.value: Code.PLAN_FAILED,
     ErrorCode.DECODE_OBJECT.value: Code.DECODE_FAILED,
     ErrorCode.INIT_IMAGE_MISSING.value: Code.INIT_IMAGE_MISSING,
+    ErrorCode.START_ORDER_DISABLED.value: Code.START_ORDER_DISABLED,
 }
 _CLAIM_CODES = frozenset(
     {ErrorCode.SYNC_SET_CLAIM.value, ErrorCode.SYNC_GROUP_CLAIM.value, ErrorCode.SYNC_CLIQUE_CLAIM.value}
@@ -44,8 +45,9 @@ _PHRASES = (
 )
 _DOMAIN_PHRASES = (
     (re.compile(r"is not served"), Code.COMPUTE_DOMAIN_CRD_MISSING),
+    (re.compile(r"does not serve"), Code.COMPUTE_DOMAIN_CRD_OUTDATED),
     (re.compile(r"is being deleted"), Code.COMPUTE_DOMAIN_TERMINATING),
-    (re.compile(r"belongs to another owner|NameConflict:"), Code.COMPUTE_DOMAIN_CONFLICT),
+    (re.compile(r"belongs to (another owner|PodCliqueSet)|NameConflict:"), Code.COMPUTE_DOMAIN_CONFLICT),
 )
 
 

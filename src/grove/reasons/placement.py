@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from grove import timing
 from grove.api.formats.name_list import name_list
+from grove.api.naming.annotations import PACK_DOMAINS
 from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.model import Evidence, ObjectName, WaitReason
 from grove.topology.placement.answers import DomainReport, GaveUp, NoFit, Reason, Shortage
@@ -26,8 +27,17 @@ _CODES = {
     Reason.EXCLUDED: Code.PREVIOUS_ATTEMPT_FAILED,
     Reason.CONTRADICTION: Code.AFFINITY_CONTRADICTION,
     Reason.BOUND_ELSEWHERE: Code.BOUND_ELSEWHERE,
+    Reason.TOO_MANY_PARTITIONS: Code.GANG_TOO_LARGE,
 }
-_OF_SIZE = (Reason.TOO_LARGE, Reason.INSUFFICIENT, Reason.RESERVED, Reason.FRAGMENTED)
+NEVER_FITS = "no place even if the cluster were empty"
+"""How the message about a gang begins that is too large for the cluster."""
+_OF_SIZE = (
+    Reason.TOO_LARGE,
+    Reason.INSUFFICIENT,
+    Reason.RESERVED,
+    Reason.FRAGMENTED,
+    Reason.TOO_MANY_PARTITIONS,
+)
 """What a gang that fits into no empty cluster is refused for."""
 
 
@@ -42,6 +52,12 @@ def refusal_reason(
     evidence = tuple(each for report in answer.reports for each in _evidence(report, levels))
     message = _message(answer, levels)
     return WaitReason(_code(answer), message, about, evidence, _remedy(answer), changing=True)
+
+
+def search_failed(bug: Exception) -> WaitReason:
+    """The reason of a gang for which the search ended with an error that is a bug."""
+    message = f"the search for nodes failed ({type(bug).__name__}, see the operator's log), and is repeated"
+    return WaitReason(Code.SOLVER_GAVE_UP, message)
 
 
 def domain_name(domain: Domain, levels: Sequence[str]) -> str:
@@ -70,10 +86,14 @@ def _remedy(answer: NoFit) -> str:
             return f"no node has {resource}: correct the request, or add nodes that have it"
         case Reason.TAINT:
             return f"tolerate taint {named} in the pod template, or remove it from nodes"
-        case Reason.SELECTOR:
+        case Reason.SELECTOR if named:
             return f"correct the node selector for {named} in the pod template, or label nodes"
+        case Reason.NO_DOMAIN if report.partition:
+            return f"label nodes with {named}, or do not require one partition ({PACK_DOMAINS})"
         case Reason.NO_DOMAIN:
             return f"label nodes with {named}, or correct the level"
+        case Reason.TOO_MANY_PARTITIONS:
+            return f"use fewer fabric domains in one gang, or do not require one partition ({PACK_DOMAINS})"
         case _:
             return ""
 
@@ -83,17 +103,24 @@ def _message(answer: NoFit, levels: Sequence[str]) -> str:
     more = answer.domains - len(shown)
     text = "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
     if answer.fits_if_empty is False:
-        return f"no place even if the cluster were empty: {text}"
+        return f"{NEVER_FITS}: {text}"
     return f"no place now: {text}"
 
 
 def _report_text(report: DomainReport, levels: Sequence[str]) -> str:
     reasons = name_list(list(dict.fromkeys(map(shortage_text, report.shortages))))
-    return f"{domain_name(report.domain, levels)}: {report.unit}: {reasons}"
+    return f"{_place(report, levels)}: {report.unit}: {reasons}"
+
+
+def _place(report: DomainReport, levels: Sequence[str]) -> str:
+    """Where a gang does not fit: a domain, a partition, or what both have in common."""
+    if not report.partition:
+        return domain_name(report.domain, levels)
+    return f"{domain_name(report.domain, levels)}, {report.partition}" if report.domain else report.partition
 
 
 def _evidence(report: DomainReport, levels: Sequence[str]) -> list[Evidence]:
-    where = domain_name(report.domain, levels)
+    where = _place(report, levels)
     return [
         Evidence(
             _CODES[each.reason],
@@ -134,6 +161,8 @@ def shortage_text(each: Shortage) -> str:
             return f"no node has the label {each.resource}"
         case Reason.EXCLUDED:
             return each.resource
+        case Reason.TOO_MANY_PARTITIONS:
+            return f"{each.need} fabric domains require one partition each, at most {each.have} are supported"
         case Reason.CONTRADICTION:
             return f"node selector and node affinity contradict each other in {each.resource}"
         case Reason.BOUND_ELSEWHERE:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.naming.well_known import GANG_GATE, INIT_CONTAINER
 from grove.api.types.pod import ContainerStatus, Pod, PodPhase
 from grove.reasons.codes import ReasonCode as Code
@@ -21,6 +22,9 @@ _CREATE_FAILURES = frozenset(
     | {"PreStartHookError", "PostStartHookError"}
 )
 _CRASH_LOOP = "CrashLoopBackOff"
+_GATED = "SchedulingGated"
+"""What the API server writes about a gated pod. It remains without the gate, until a scheduler has considered
+the pod."""
 
 
 def pod_reason(pod: Pod) -> WaitReason | None:
@@ -70,9 +74,24 @@ def _unscheduled_reason(pod: Pod, about: ObjectName) -> WaitReason | None:
     if gates:
         return None
     for condition in pod.status.conditions:
-        if condition.type == "PodScheduled" and condition.status == "False" and condition.message:
-            return scheduler_reason(condition.message, pod.spec.scheduler_name, about)
-    return None
+        if condition.type == "PodScheduled" and condition.status == "False" and condition.reason != _GATED:
+            said = condition.message
+            return scheduler_reason(said, pod.spec.scheduler_name, about) if said else None
+    return _unconsidered_reason(pod, about)
+
+
+def _unconsidered_reason(pod: Pod, about: ObjectName) -> WaitReason | None:
+    """Kubernetes' scheduler does not consider a pod one of whose claims does not exist, and writes nothing
+    about it: then a pod with claims has no words of its scheduler."""
+    claims = pod.spec.resource_claims
+    if not claims or pod.spec.scheduler_name != DEFAULT_SCHEDULER:
+        return None
+    named = next((each.resource_claim_name for each in claims if each.resource_claim_name), "")
+    claim = f"ResourceClaim {named}"
+    if not named:
+        claim = f"its claim from ResourceClaimTemplate {claims[0].resource_claim_template_name}"
+    message = f"{DEFAULT_SCHEDULER} has not considered it, and does not before {claim} exists"
+    return WaitReason(Code.CLAIM_NOT_ALLOCATED, message, about)
 
 
 def _container_reason(status: ContainerStatus) -> tuple[Code, str] | None:

@@ -33,7 +33,7 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
     ),
     Code.NAME_CONFLICT: (
         "another object has the name of one that is needed",
-        "delete or rename that object, or rename the set",
+        "rename the set or its domain; delete that object only if it belongs to no other set",
     ),
     Code.OPERATOR_FORBIDDEN: (
         "the operator has no right to write an object",
@@ -63,6 +63,10 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
         "the set has a startup order, and the operator has no image for the init container",
         "set initContainer.image of the chart",
     ),
+    Code.START_ORDER_DISABLED: (
+        "the set has a start order, and start orders are disabled on this operator",
+        "set config.startOrder.enabled of the chart, or create the set again without a start order",
+    ),
     Code.SCHEDULER_NOT_CONFIGURED: (
         "the operator's configuration does not list the scheduler of the pods",
         "list it in scheduler.profiles, or create the set again with another scheduler",
@@ -83,17 +87,25 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
         "the driver of the fabric is not installed",
         "install NVIDIA's DRA driver",
     ),
+    Code.COMPUTE_DOMAIN_CRD_OUTDATED: (
+        "the driver of the fabric serves only versions of its domains that the operator does not use",
+        "install a current version of the driver",
+    ),
     Code.COMPUTE_DOMAIN_CONFLICT: (
         "another object has the name of the fabric domain or of its claim template",
         "delete or rename that object, or rename the set",
     ),
     Code.COMPUTE_DOMAIN_TERMINATING: (
         "a fabric domain that pods need is being deleted",
-        "scale the replica in and out again, or create the set again",
+        "annotate it with grove.io/recreate=true to restart its pods and create it again",
     ),
     Code.COMPUTE_DOMAIN_FAILED: (
         "the fabric domain cannot be created",
         "do what the message says; see ERR_SYNC_COMPUTEDOMAIN in docs/troubleshooting.md",
+    ),
+    Code.CLAIM_NOT_CREATED: (
+        "the driver has not created the claim template of the fabric domain",
+        "see the log of the driver's controller",
     ),
     Code.USER_SCHEDULING_GATE: (
         "pods have scheduling gates that the operator does not own",
@@ -178,6 +190,10 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
     Code.SCHEDULER_MESSAGE: (
         "the scheduler found no nodes",
         "the message is the scheduler's own",
+    ),
+    Code.NODE_HELD_BY_OTHER_DOMAIN: (
+        "the node of a pod is labelled for another fabric domain, so the pod cannot start on it",
+        "if that domain is gone, remove the label; else delete the pod",
     ),
     Code.COMPUTE_DOMAIN_NOT_READY: (
         "the fabric domain is not ready",

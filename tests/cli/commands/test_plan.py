@@ -18,7 +18,7 @@ from grove.cluster_state.kinds import TOPOLOGIES
 from grove.cluster_state.model import KindState
 from grove.cluster_state.snapshot_file import encode
 from grove.kube.client.resource import PODS
-from tests.cluster_state.states import SETS, shaped, unreadable
+from tests.cluster_state.states import SETS, shaped, unreadable, with_objects
 from tests.dry_run.plans import applied, with_gpus
 from tests.plan.builders import a_set
 from tests.terminal import GROVE, on_terminal
@@ -36,10 +36,11 @@ PodCliqueSet ns/wl  fits, create
    └─ wl-0-x-1-b  1 pod on 1 node, hostname z0/z0-b0/z0-b0-r0/z0-b0-r0-h1
 """
 DOES_NOT_FIT = """\
-PodCliqueSet ns/wl  does not fit, create, at most 0 replicas now
+PodCliqueSet ns/wl  does not fit, create
 ├─ admission  allowed by the rules of this grove
+├─ replicas  at most 0 fit now
 ├─ creates  1 Service, 1 PodClique, 1 PodGang, 3 Pods
-└─ gang wl-0  3 pods do not fit
+└─ gang wl-0  3 pods do not fit, even if the cluster were empty
    ├─ rack z0/z0-b0/z0-b0-r0  {shortage}
    └─ rack z0/z0-b0/z0-b0-r1  {shortage}
 """.format(shortage="wl-0: needs 3 pods, 2 would fit if it were empty, needs 24 nvidia.com/gpu, 16 free")
@@ -47,7 +48,7 @@ ALIKE = """\
 PodCliqueSet ns/wl  does not fit, create
 ├─ admission  allowed by the rules of this grove
 ├─ creates  3 Services, 3 PodCliques, 3 PodGangs, 9 Pods
-├─ gang wl-0  3 pods do not fit
+├─ gang wl-0  3 pods do not fit, even if the cluster were empty
 │  ├─ rack z0/z0-b0/z0-b0-r0  {shortage}
 │  └─ rack z0/z0-b0/z0-b0-r1  {shortage}
 └─ 2 more gangs  lack the same: wl-1, wl-2
@@ -133,7 +134,7 @@ def test_named_set_of_a_snapshot_is_scaled(capsys, tmp_path) -> None:
     assert run(capsys, "wl", "--replicas", "2", *at)[0] == 0
     code, out, _ = run(capsys, "wl", "--replicas", "3", "--max", *at)
     assert code == 2
-    assert "at most 2 replicas now" in out
+    assert "replicas  at most 2 fit now" in out
     assert run(capsys, "wl", *at)[1].startswith("PodCliqueSet ns/wl  fits, unchanged\n")
 
 
@@ -188,7 +189,7 @@ def test_rejected_set_is_bad_input(capsys, tmp_path) -> None:
         (("-f", "{folder}", *SHAPE), "{folder}: cannot be read (Is a directory)"),
         (("-f", "{file}", "--snapshot", "{file}"), "{file}: not a snapshot of a cluster: it is not JSON"),
         (("-f", "{file}", *SHAPE, "--config", "{folder}/none"), "{folder}/none: cannot be read"),
-        (("-f", "{file}", *SHAPE, "-o", "html"), "-o html: choose text or json or yaml"),
+        (("-f", "{file}", *SHAPE, "-o", "html"), "-o html: choose table, wide, json, yaml or name"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_one_line(capsys, file, arguments, line) -> None:
@@ -208,20 +209,26 @@ def test_wrong_arguments_are_one_line(capsys, file, arguments, line) -> None:
         (b"just words", "document 1: not a Kubernetes object: write apiVersion, kind, metadata and spec"),
         (b"kind: Deployment\napiVersion: apps/v1", "document 1: Deployment of apps/v1: grove plan reads"),
         (b"kind: PodCliqueSet", "document 1: PodCliqueSet of no apiVersion: grove plan reads"),
-        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1}", "document 1: PodCliqueSet without metadata.name"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1}",
+         "document 1: PodCliqueSet without metadata.name"),
         (b"[" * 100_000, "not YAML at line 1 (it nests deeper than 200 levels)"),
         (b"a: !!timestamp x", "not YAML at line 1 (could not determine a constructor"),
-        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, namespace: bad/../ns}}",
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1, metadata: {name: x, namespace: bad/../ns}}",
          "document 1: PodCliqueSet x: metadata.namespace 'bad/../ns': a lowercase"),
-        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, namespace: [5]}}",
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1, metadata: {name: x, namespace: [5]}}",
          "document 1: PodCliqueSet x: metadata.namespace [5]: must be text"),
-        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, labels: {a: null}}}",
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1, metadata: {name: x, labels: {a: null}}}",
          "document 1: PodCliqueSet x: metadata.labels must be a map of text to text"),
-        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, annotations: 5}}",
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1, metadata: {name: x, annotations: 5}}",
          "document 1: PodCliqueSet x: metadata.annotations must be a map of text to text"),
-        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x}}\n---\n"
-         b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x, namespace: default}}",
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1, metadata: {name: x}}\n---\n"
+         b"{kind: PodCliqueSet, apiVersion: grove.io/v1alpha1, metadata: {name: x, namespace: default}}",
          "PodCliqueSet default/x is there 2 times: keep one of them"),
+        (b"{kind: PodCliqueSet, apiVersion: grove.io/v1, metadata: {name: x}}",
+         "document 1: PodCliqueSet x: apiVersion 'grove.io/v1' is not served: write grove.io/v1alpha1\n"),
+        (b"{kind: DynamoGraphDeployment, apiVersion: nvidia.com/v1, metadata: {name: x}}",
+         "document 1: DynamoGraphDeployment x: apiVersion 'nvidia.com/v1' is not served: "
+         "write nvidia.com/v1beta1 or nvidia.com/v1alpha1\n"),
         (b"kind: List\nitems: [{kind: Pod}]", "document 1: Pod of no apiVersion: grove plan reads"),
     ],
 )  # fmt: skip
@@ -269,14 +276,22 @@ def test_unknown_name_has_a_suggestion(capsys, tmp_path) -> None:
         "",
         "grove: no PodCliqueSet chta in namespace ns: did you mean chat?\n",
     )
-    assert "grove get -A lists all there are" in run(capsys, "other", *at)[2]
+    assert "grove get -A lists all sets" in run(capsys, "other", *at)[2]
+    assert run(capsys, "chat", *at[:2]) == (
+        1,
+        "",
+        "grove: no PodCliqueSet chat in namespace default: there is one in namespace ns: add -n ns\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
         (KindState(SETS, problem="no right to list podcliquesets"), "no right to list podcliquesets"),
-        (KindState(SETS, served=False), "the cluster does not serve them: install the CRDs of grove"),
+        (
+            KindState(SETS, served=False),
+            "the cluster does not serve them: install the CRDs with grove crds --apply",
+        ),
         (KindState(SETS, namespace="other"), "only those of namespace other are known"),
     ],
 )
@@ -286,6 +301,16 @@ def test_named_set_that_is_not_read_is_unknown(capsys, tmp_path, kind, why) -> N
     snapshot.write_bytes(encode(replace(state, kinds={**state.kinds, SETS: kind})))
     line = f"grove: PodCliqueSet wl in namespace ns cannot be read: {why}\n"
     assert run(capsys, "wl", "--snapshot", snapshot, "-n", "ns") == (3, "", line)
+
+
+@pytest.mark.parametrize("spec", [{"replicas": "many"}, 5, None])
+def test_named_set_that_is_undecodable_is_unknown(capsys, tmp_path, spec) -> None:
+    snapshot = tmp_path / "cluster.json"
+    snapshot.write_bytes(encode(with_objects(shaped(), SETS, a_set("a:1") | {"spec": spec})))
+    line = (
+        "grove: PodCliqueSet wl in namespace ns cannot be decoded: correct its spec, or give a file with -f\n"
+    )
+    assert run(capsys, "wl", "--replicas", "2", "--snapshot", snapshot, "-n", "ns") == (3, "", line)
 
 
 def test_unread_topologies_cannot_be_known(capsys, tmp_path) -> None:
@@ -322,4 +347,4 @@ def test_closed_pipe_is_silent(file) -> None:
         ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     finally:
         os.close(writing)
-    assert (ended.returncode, ended.stderr) == (1, "")
+    assert (ended.returncode, ended.stderr) == (141, "")

@@ -48,7 +48,7 @@ WAITING = Explanation(
             "rack",
             (
                 DomainRow("rack z/r3", 4, 2, {"tainted maintenance": 2}, GPU, 11, 16, 16, 2, 4),
-                DomainRow("rack z/r10", 4, 4, {}, GPU, 0, 32, 16, 0, 4),
+                DomainRow("rack z/r10", 4, 4, {}, GPU, 0, 32, 16, 0, 4, {"ml/train-2": 3}),
             ),
             3,
             (Holder(ObjectRef("Pod", "train-0", "ml"), "n1", GPU, 5, 10, ""),),
@@ -86,7 +86,7 @@ ready
 gang demo-1: 4 pods, in one rack, needs 16 nvidia.com/gpu
   DOMAIN      NODES  FREE      SHORT  PODS FIT  NOT USABLE
   rack z/r3   4      11 of 16  5      2 of 4    2 tainted maintenance
-  rack z/r10  4      0 of 32   16     0 of 4
+  rack z/r10  4      0 of 32   16     0 of 4    3 held for ml/train-2
   and 3 more domains
   what holds the rest
     ml/train-0: 5 on n1, priority 10
@@ -121,7 +121,7 @@ gang demo-1: 4 pods, in one rack, needs
 16 nvidia.com/gpu
   DOMAIN      FREE      SHORT  NOT USAB…
   rack z/r3   11 of 16  5      2 tainte…
-  rack z/r10  0 of 32   16
+  rack z/r10  0 of 32   16     3 held f…
   and 3 more domains
   what holds the rest
     ml/train-0: 5 on n1, priority 10

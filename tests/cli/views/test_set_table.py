@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from grove.cli.views.set_table import age_text, table
-from grove.cli.views.set_view import SetView
-from grove.cli.views.topology_view import TopologyView
-from tests.cli.views.builders import a_simulator, view
+from grove.cli.views.set_table import table
+from grove.views.age import age_text
+from grove.views.set_view import FabricDomainView, SetView
+from grove.views.topology_view import TopologyView
+from tests.views.builders import a_simulator, view
 
 SEEN = view(a_simulator())
 SETS = [
@@ -77,6 +78,16 @@ def test_table_at_different_widths(options, expected):
     assert table(SETS, **options) == expected
 
 
+def test_domains_have_a_column_if_any_set_has_some():
+    (replica,) = SEEN.members
+    ready, forming = (FabricDomainView(f"d-{phase}", phase, 0, 0) for phase in ("Ready", "Forming"))
+    split = FabricDomainView("d-split", "Ready", 2, 2, ("a", "b"), "FabricSplit")
+    with_domains = replace(SEEN, members=(replace(replica, fabric_domains=(ready, forming, split)),))
+    head, first, second, *_ = (line.split() for line in table([with_domains, *SETS], namespaces=False))
+    column = head.index("DOMAINS")
+    assert (first[column], second[column]) == ("1/3", "-")
+
+
 def test_errors_do_not_hide_columns_of_healthy_sets():
     healthy = replace(SETS[1], errors=())
     (heading, *_) = table([SETS[0], healthy], namespaces=False, width=73)
@@ -99,3 +110,15 @@ def test_errors_of_groups_and_cliques_are_shown():
 )
 def test_age_units(seconds, shown):
     assert age_text(seconds) == shown
+
+
+def test_wide_table_has_all_columns_and_errors():
+    heading, first, second = table(SETS, namespaces=False, wide=True)
+    assert heading.split() == [
+        "NAME", "AVAILABLE", "GANGS", "PODS", "GROUPS", "NODES", "DOMAINS", "TOPOLOGY", "AGE", "ERRORS",
+    ]  # fmt: skip
+    nodes = {pod.node for pod in SEEN.pods}
+    assert first.split() == [
+        "demo", "1/1", "2/2", "5/5", "2/2", str(len(nodes)), "-", "local/rack", "42s", "-",
+    ]  # fmt: skip
+    assert second.endswith("pods is forbidden: exceeded quota gpus; no topology")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +12,10 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from grove.cli.views.line_width import shorten
-from grove.cli.views.set_view import CliqueView, PodView, ReplicaView, SetView
 from grove.cli.views.text_layout import Row, lines, tree
-from tests.cli.views.builders import a_simulator, set_status, view
+from grove.views.set_view import CliqueView, PodView, ReplicaView, SetView
 from tests.plan.simulator import actors
+from tests.views.builders import a_simulator, set_status, view
 
 
 def printed(seen: SetView, width: int | None = None, **options: bool) -> list[str]:
@@ -70,6 +71,36 @@ def test_tree_without_pods_while_starting():
         "      └─ replica 1  Pending, gang demo-0-model-0",
         "         └─ demo-0-model-1-leader  0/1 ready",
     ]
+
+
+def test_fabric_domains_are_below_their_replica():
+    sim = a_simulator()
+    domain = {"name": "team", "phase": "Ready", "replicaIndices": [0], "readyNodes": 2, "totalNodes": 2}
+    others = [
+        {"name": "demo-0", "phase": "Degraded", "replicaIndices": [0], "readyNodes": 1, "totalNodes": 2},
+        {"name": "demo-1", "phase": "Missing", "replicaIndices": [1]},
+    ]
+    set_status(
+        sim, {"computeDomains": [{**domain, "cliqueIDs": ["a.1", "b.1"], "reason": "FabricSplit"}, *others]}
+    )
+    seen = view(sim)
+    assert printed(seen, pods=False)[1:4] == [
+        "└─ replica 0  Running, gang demo-0",
+        "   ├─ team  fabric domain Ready (FabricSplit), 2/2 nodes ready, partitions a.1, b.1",
+        "   ├─ demo-0  fabric domain Degraded, 1/2 nodes ready",
+    ]
+    styles = {line.name: line.style for line in lines(tree(seen))}
+    assert (styles["team"], styles["demo-0"]) == ("red", "red")
+    assert "demo-1" not in styles, "it is of another replica"
+    (replica,) = msgspec.to_builtins(seen)["members"]
+    assert replica["fabricDomains"][0] == {
+        "name": "team",
+        "phase": "Ready",
+        "ready": 2,
+        "nodes": 2,
+        "partitions": ("a.1", "b.1"),
+        "reason": "FabricSplit",
+    }
 
 
 def placed(view_: SetView) -> SetView:

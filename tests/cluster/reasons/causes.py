@@ -3,7 +3,7 @@ expected first. `grove explain` is tested with the same table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,7 @@ class CauseNode:
     pods: int = 110
     used: int = 0
     """GPUs that a pod of another namespace uses."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ class Cause:
     """The gang that has the code; None if there is no gang."""
     of_gang: Code | None = None
     """The code of the gang, if it has another one than the set."""
+    course: Callable[..., Awaitable[None]] | None = None
+    """What happens once the set is created; called with all that is seeded and the cause."""
+    passing: bool = False
+    """Whether another code follows after seconds: then it is enough that this one was seen."""
 
     @property
     def expected_of_gang(self) -> Code:
@@ -228,6 +233,7 @@ OF_PLACEMENT = (
           (CauseNode(rack="r9", used=4), CauseNode(rack="r9"))),
     Cause("template-missing", Code.CLAIM_MISSING,
           pods(gpus=0, **claimed(resourceClaimTemplateName="no-such-template"))),
+    Cause("claim-missing", Code.CLAIM_MISSING, pods(gpus=0, **claimed(resourceClaimName="no-such-claim"))),
     Cause("volume-missing", Code.CLAIM_MISSING, pods(**volume("no-such-claim"))),
     Cause("scaled-gang", Code.INSUFFICIENT_RESOURCES, SCALED, (FULL, FULL), gang=f"{NAME}-0-g-0",
           of_gang=Code.BASE_GANG_NOT_SCHEDULED),
@@ -241,6 +247,8 @@ OF_SCHEDULERS = (
     Cause("pod-with-unallocated-claim", Code.CLAIM_NOT_ALLOCATED,
           one(gpus=0, **claimed(resourceClaimName="claim")),
           objects=((RESOURCE_CLAIMS, NO_SUCH_CLASS),)),
+    Cause("pod-without-claim", Code.CLAIM_NOT_ALLOCATED,
+          one(gpus=0, **claimed(resourceClaimName="no-such-claim"))),
     Cause("pod-affinity", Code.SCHEDULER_MESSAGE, one(affinity=AFFINITY_NOT_MET)),
     Cause("pod-spread", Code.SCHEDULER_MESSAGE, one(**SPREAD)),
     Cause("user-gate", Code.USER_SCHEDULING_GATE, one(schedulingGates=[{"name": "example.com/budget"}])),

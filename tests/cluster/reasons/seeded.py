@@ -14,7 +14,7 @@ from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES, NODES, PODS, VALIDATING_WEBHOOKS, Resource
-from grove.kube.errors import NotFound
+from grove.kube.errors import AlreadyExists, NotFound
 from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS, AnyObject
 from tests.cluster.reasons.causes import CAUSE, GPU, NAME, RACK, Cause, CauseNode
 from tests.namespaces import make_namespace
@@ -31,14 +31,29 @@ class Seeded:
         """The namespace of pods that use nodes of causes."""
         self._caches: dict[Resource, Cache[AnyObject]] = {each: Cache(each, AnyObject) for each in _WATCHED}
         self._changed = asyncio.Event()
+        self._by_name = {each.name: each for each in self.causes}
+        self._created: dict[str, float] = {}
+        self.delays: dict[str, float] = {}
+        """By cause, the seconds from the creation of its set to the condition with its code."""
+        self.seen: dict[str, set[tuple[str, str]]] = {each.name: set() for each in self.causes}
+        """By cause, the codes that its objects have had, with the names of the objects."""
         for cache in self._caches.values():
-            cache.subscribe(lambda _old, _new: self._changed.set())
+            cache.subscribe(lambda _old, new: self._on_change(new))
+
+    def _on_change(self, new: AnyObject | None) -> None:
+        self._changed.set()
+        cause = self._by_name.get(new.metadata.namespace) if new is not None else None
+        if new is None or cause is None:
+            return
+        if code := _waiting(new).get("reason"):
+            self.seen[cause.name].add((new.name, code))
+            if (new.name, code) == (NAME, cause.code) and cause.name in self._created:
+                self.delays[cause.name] = asyncio.get_running_loop().time() - self._created.pop(cause.name)
 
     def condition(self, resource: Resource, cause: Cause, name: str) -> dict[str, Any]:
         """The condition `Waiting` of an object; empty if it has none."""
         found = self._caches[resource].get(cause.name, name)
-        conditions = found.status.get("conditions") or () if found is not None else ()
-        return next((each for each in conditions if each["type"] == "Waiting"), {})
+        return _waiting(found) if found is not None else {}
 
     def code(self, resource: Resource, cause: Cause, name: str) -> str:
         return str(self.condition(resource, cause, name).get("reason", ""))
@@ -73,7 +88,8 @@ class Seeded:
         await asyncio.gather(*map(self._create, self.causes))
 
     async def _create(self, cause: Cause) -> None:
-        await make_namespace(self.client, cause.name)
+        with suppress(AlreadyExists):
+            await make_namespace(self.client, cause.name)
         if cause.namespace_labels:
             body = {"metadata": {"labels": dict(cause.namespace_labels)}}
             await self.client.patch(NAMESPACES, cause.name, body, as_type=Object)
@@ -90,9 +106,12 @@ class Seeded:
         for each in cause.body["spec"]["template"]["cliques"]:
             spec = each["spec"]["podSpec"]
             spec["nodeSelector"] = {CAUSE: cause.name, **spec.get("nodeSelector", {})}
+        self._created[cause.name] = asyncio.get_running_loop().time()
         await self.client.create(SETS, cause.body, namespace=cause.name, as_type=Object)
         if cause.pod_statuses:
             await self._report(cause)
+        if cause.course is not None:
+            await cause.course(self, cause)
 
     async def _create_node(self, cause: Cause, number: int, node: CauseNode) -> None:
         name = f"{cause.name}-{number}"
@@ -100,7 +119,7 @@ class Seeded:
         own = {CAUSE: cause.name, "kubernetes.io/hostname": name} | ({RACK: node.rack} if node.rack else {})
         lost = {"node.grove.local/lost": "true"} if node.lost else {}
         body = {
-            "metadata": {"name": name, "labels": own, "annotations": lost},
+            "metadata": {"name": name, "labels": own, "annotations": {**lost, **node.annotations}},
             "spec": node.spec,
             "status": {"capacity": capacity, "allocatable": capacity},
         }
@@ -122,14 +141,24 @@ class Seeded:
         for pod in bound():
             status = cause.pod_statuses.get(pod.labels[labels.CLIQUE].removeprefix(f"{NAME}-0-"))
             if status is not None:
-                await self.client.patch(
-                    PODS,
-                    pod.name,
-                    {"status": status},
-                    namespace=cause.name,
-                    subresource="status",
-                    as_type=Object,
-                )
+                await self.patch(PODS, cause, pod.name, {"status": status}, "status")
+
+    async def patch(self, resource: Resource, cause: Cause, name: str, body: Any, status: str = "") -> None:
+        """Change an object of a cause; `status`: the subresource."""
+        await self.client.patch(
+            resource, name, body, namespace=cause.name, subresource=status, as_type=Object
+        )
+
+    async def until_pods(self, cause: Cause, holds: Callable[[AnyObject], object]) -> list[AnyObject]:
+        """The pods of a cause, as many as there should be, once something holds for each of them."""
+        cliques = cause.body["spec"]["template"]["cliques"]
+        wanted = sum(each["spec"]["replicas"] for each in cliques)
+
+        def found() -> list[AnyObject]:
+            return [pod for pod in self.pods(cause) if pod.labels.get(labels.PART_OF) == NAME and holds(pod)]
+
+        assert await self.until(lambda: len(found()) == wanted, 60.0), f"{cause.name}: {self.pods(cause)}"
+        return found()
 
     async def delete(self) -> None:
         """Delete nodes and namespaces; the operator, if it runs, deletes what is in them."""
@@ -143,6 +172,11 @@ class Seeded:
     async def _delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
         with suppress(NotFound):
             await self.client.delete(resource, name, namespace=namespace, as_type=Object)
+
+
+def _waiting(found: AnyObject) -> dict[str, Any]:
+    conditions = found.status.get("conditions") or ()
+    return next((each for each in conditions if each["type"] == "Waiting"), {})
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from grove.cli.commands.crd_install import install as install_crds
 from grove.cli.console import open_console
+from grove.cli.exit_codes import ExitCode
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.local.build import binaries
@@ -151,25 +152,27 @@ def down(*, state_dir: StateOption = None, delete: bool = False) -> int:
 def status(
     *,
     state_dir: StateOption = None,
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: Annotated[
+        Literal["table", "json"], Parameter(alias="-o", help="Format: table or json.")
+    ] = "table",
 ) -> int:
     """Show the components of the cluster, their health, and the last log lines of any that exited.
 
-    Exit codes: 0 all components are healthy; 1 otherwise.
+    Exit codes: 0 all components are healthy; 2 otherwise.
     """
     found = asyncio.run(read_status(state_of(state_dir)))
     if output == "json":
         open_console().print_json(found.to_json())
     else:
         _show(found)
-    return 0 if found.healthy else 1
+    return ExitCode.OK if found.healthy else ExitCode.PROBLEM
 
 
 @app.command
 def prepare(*, kubernetes: str | None = None, only_check: bool = False) -> int:
     """Find, download or build the programs of the control plane, without starting a cluster.
 
-    Exit codes: 0 the programs are there; 1 with --only-check, some are not.
+    Exit codes: 0 the programs are there; 2 with --only-check, some are not.
 
     Parameters
     ----------
@@ -181,7 +184,7 @@ def prepare(*, kubernetes: str | None = None, only_check: bool = False) -> int:
     minor = default_minor() if kubernetes is None else minor_version(kubernetes)
     if only_check and not binaries.available(minor):
         _print_line(f"the programs of Kubernetes {KUBERNETES[minor]} are not on this machine")
-        return 1
+        return ExitCode.PROBLEM
     found = binaries.find(minor, ProgressReporter(open_console()))
     for name, path in found.paths.items():
         _print_line(f"{name}  {path}")

@@ -6,16 +6,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from grove.api.configuration.types import LeaderElection
+from grove.api.naming.well_known import OPERATOR_LEASE
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.operator import podgroup_removal
 
-_LEASE = LeaderElection().resource_name
-
 
 def delete_podgroups(
-    *, kubeconfig: Path | None = None, context: str | None = None, lease: str = _LEASE
+    *, kubeconfig: Path | None = None, context: str | None = None, lease: str = OPERATOR_LEASE
 ) -> int:
     """Delete the operator's PodGroups of scheduling.k8s.io/v1alpha2, before Kubernetes 1.36 is upgraded.
 

@@ -1,22 +1,20 @@
 """`grove demo`: deploys a sample workload on a local cluster and shows what happens.
 
-Starts a cluster and an operator process, deploys a set and watches it until it is ready, scales a group out
-and watches again, draws which gang is in which rack, and deploys a second set that does not fit. Cluster,
-operator and workloads keep running; `grove down --delete` removes them. An interrupted demo removes what it
-has created itself.
+Starts a cluster, an operator and a dashboard, deploys a set and watches it until it is ready, scales a group
+out and watches again, draws which gang is in which rack, and deploys a second set that does not fit. Cluster,
+operator, dashboard and workloads keep running; `grove down --delete` removes them. An interrupted demo
+removes what it has created itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import structlog
 from rich.console import Console
 
 from grove.api.naming import annotations as keys
@@ -25,13 +23,15 @@ from grove.api.types.clustertopology import ClusterTopology
 from grove.api.types.kubernetes_objects import Node
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.cli.command_logs import log_later
 from grove.cli.commands.cluster import StateOption, program, start, state_of
-from grove.cli.commands.common import output_width, show
+from grove.cli.commands.common import show
 from grove.cli.commands.crd_install import install
-from grove.cli.console import open_console
-from grove.cli.views.live_view import SetWatcher, screen
-from grove.cli.views.node_tree import topology_tree
-from grove.cli.views.rack_view import drawing
+from grove.cli.console import open_console, output_width
+from grove.cli.views.live.demo_screen import screen
+from grove.cli.views.live.set_watcher import SetWatcher
+from grove.cli.views.racks.node_tree import topology_tree
+from grove.cli.views.racks.rack_view import drawing
 from grove.cli.views.text_layout import lines, tree
 from grove.fabrics.nvidia import Nvidia
 from grove.fabrics.provider import Domain
@@ -41,6 +41,12 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.errors import AlreadyExists, NotFound
 from grove.local.cluster import lifecycle as local
+from grove.local.cluster.dashboard_process import (
+    DASHBOARD,
+    ensure_dashboard,
+    has_dashboard,
+    stop_dashboard,
+)
 from grove.local.cluster.nodes import read_nodes
 from grove.local.cluster.operator_process import (
     ensure_operator,
@@ -76,7 +82,7 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
     """
     state, console = state_of(state_dir), open_console()
     # A watch on a kind that is not served yet logs a warning: expected here, and it disturbs the live view.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    log_later("error")
     before = _InitialState(state)
     try:
         wanted: dict[str, object] = {} if before.existed else {"shape": SHAPE}
@@ -84,10 +90,12 @@ def demo(*, state_dir: StateOption = None, fabric: bool = False) -> int:
         console.print()
         nodes = asyncio.run(read_nodes(cluster.kubeconfig))
         console.print(topology_tree(nodes))
-        asyncio.run(_Demo(state, console, before, nodes, fabric).play())
+        address = asyncio.run(_Demo(state, console, before, nodes, fabric).play())
     except KeyboardInterrupt:
         before.restore(state)
         raise
+    if address:
+        console.print(f"\n[bold]the dashboard[/] is at {address}", highlight=False, soft_wrap=True)
     console.print("\n[bold]next commands to try[/]", highlight=False)
     for command in next_commands(program(), state, fabric):
         console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
@@ -101,12 +109,16 @@ class _InitialState:
         self.existed = state.read() is not None
         self.ran = self.existed and bool(local.running(state))
         self.operated = self.existed and operator_of(state) is not None
+        self.shown = self.existed and has_dashboard(state)
 
     def restore(self, state: StateDir) -> None:
         """Undo the demo: stop what did not run before, delete what did not exist."""
         if not self.ran:
             local.down(state, delete=not self.existed)
-        elif not self.operated:
+            return
+        if not self.shown:
+            stop_dashboard(state)
+        if not self.operated:
             asyncio.run(_remove_operator(state))
 
 
@@ -125,8 +137,9 @@ class _Demo:
         self._nodes, self._fabric = nodes, fabric
         self._watching = SetWatcher(NAMESPACE)
 
-    async def play(self) -> None:
-        """Run all steps. If interrupted on a cluster that ran before, delete the workload."""
+    async def play(self) -> str:
+        """Run all steps, and return the address of the dashboard; empty if it did not start. If interrupted
+        on a cluster that ran before, delete the workload."""
         async with Client(config.load(self._state.kubeconfig)) as client:
             await install(client)
             self._say(
@@ -134,6 +147,7 @@ class _Demo:
                 f"log: {self._state.log('operator')}",
             )
             operator = await ensure_operator(self._state, client)
+            address = await self._start_dashboard()
             async with self._watching.on(client):
                 try:
                     await self._steps(client, operator)
@@ -142,6 +156,17 @@ class _Demo:
                         with suppress(LocalError):
                             await self._remove(client, operator, _DELETE_TIMEOUT)
                     raise
+        return address
+
+    async def _start_dashboard(self) -> str:
+        """Print and return the address of the dashboard. The demo goes on without it."""
+        try:
+            address = await ensure_dashboard(self._state)
+        except LocalError as error:
+            self._say("the dashboard did not start", f"{error} (log: {self._state.log(DASHBOARD)})")
+            return ""
+        self._say("the dashboard, live from here on", address)
+        return address
 
     async def _steps(self, client: Client, operator: Process) -> None:
         if any(map(self._watching.view, (NAME, SECOND))):

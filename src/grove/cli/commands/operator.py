@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from enum import IntEnum
-from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
-
-import structlog
+from typing import Any, TypeVar
 
 from grove.api.configuration import loading
 from grove.api.configuration.loading import ConfigurationError
 from grove.api.configuration.types import OperatorConfiguration
 from grove.api.naming.names import init_image
 from grove.api.naming.well_known import OperatorEnv
+from grove.cli import program
 from grove.fabrics.registry import Providers
 from grove.kube import yaml_parser
 from grove.kube.auth import config as connection
 from grove.kube.errors import ConfigError, KubeError
 from grove.kube.event_loop_pauses import timed_loop
 from grove.kube.yaml_parser import YamlError
+from grove.logger import get_logger
 from grove.operator import fabric_providers, logs
+from grove.operator.admission.process import serve_admission
 from grove.operator.observers.schedulers import backend_problems, load_backends
 from grove.operator.process import LeadershipEnded, OperatorSettings, operate
 from grove.operator.servers import ListenError
@@ -32,7 +32,7 @@ from grove.operator.webhooks import ACCOUNT
 from grove.schedulers.registry import WITHOUT_SETTINGS, SchedulerBackends
 
 T = TypeVar("T")
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class Exit(IntEnum):
@@ -53,6 +53,7 @@ def operator(
     kubeconfig: Path | None = None,
     context: str | None = None,
     namespace: str | None = None,
+    admission: str = "",
 ) -> int:
     """Run the operator until SIGTERM or SIGINT.
 
@@ -72,14 +73,56 @@ def operator(
     namespace
         Namespace of the operator: of its lease (overrides leaderElection.resourceNamespace) and of the
         Secret of its webhooks. Default: the pod's namespace, or the context's.
+    admission
+        Address of a `grove admission` that serves the webhooks, such as
+        https://grove-admission.grove-system.svc:9443. Default: this process serves them itself.
     """
+    return run(config, kubeconfig, context, namespace, operate, admission=admission)
+
+
+def admission(
+    *,
+    config: Path | None = None,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    namespace: str | None = None,
+) -> int:
+    """Run the admission webhooks until SIGTERM or SIGINT.
+
+    `grove operator --admission URL` does the rest. Exit codes are those of `grove operator`.
+
+    Parameters
+    ----------
+    config
+        Path of the operator's configuration, YAML or JSON; docs/operator.md describes it.
+    kubeconfig
+        Path of a kubeconfig; default: KUBECONFIG, the pod's service account, or ~/.kube/config.
+    context
+        Context of the kubeconfig; default: its current one.
+    namespace
+        Namespace of the operator and of the Secret of the webhooks. Default: the pod's namespace, or the
+        context's.
+    """
+    return run(config, kubeconfig, context, namespace, serve_admission)
+
+
+def run(
+    config: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    process: Callable[[OperatorSettings], Coroutine[Any, Any, None]],
+    *,
+    admission: str = "",
+) -> int:
+    """Load the configuration and run a process with it; returns its exit code."""
     try:
         document = read(config) if config else None
         configuration, schedulers, vendors = _load_configuration(document)
         logs.configure(configuration.log_level, configuration.log_format)
         for unknown in loading.unknown_keys(document, WITHOUT_SETTINGS):
             log.warning("ignored", key=unknown.path, action="go on", reason=unknown.detail)
-        image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), metadata.version("grove"))
+        image = init_image(os.environ.get(OperatorEnv.INIT_IMAGE, ""), program.version())
         account = os.environ.get(ACCOUNT, "")
         settings = OperatorSettings(
             configuration,
@@ -89,13 +132,14 @@ def operator(
             account,
             schedulers,
             vendors,
+            admission,
             any_port=config is None,
         )
     except ConfigurationError as error:
         return _refuse(Exit.CONFIGURATION, *(f"{config}: {problem}" for problem in error.problems))
     except KubeError as error:
         return _refuse(Exit.SETUP, str(error))
-    return _run(settings)
+    return _run(process(settings))
 
 
 def _load_configuration(document: object) -> tuple[OperatorConfiguration, SchedulerBackends, Providers]:
@@ -136,10 +180,10 @@ def read(path: Path) -> object:
         raise ConfigurationError((f"{why}: write it as YAML or JSON",)) from None
 
 
-def _run(settings: OperatorSettings) -> Exit:
+def _run(process: Coroutine[Any, Any, None]) -> Exit:
     try:
         with asyncio.Runner(loop_factory=timed_loop) as runner:
-            runner.run(operate(settings))
+            runner.run(process)
     except (ListenError, ConfigError) as error:
         return _refuse(Exit.SETUP, str(error))
     except fabric_providers.PreflightError as error:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
 from grove.api.configuration import loading
 from grove.api.configuration.loading import ConfigurationError
-from grove.api.configuration.types import LeaderElection
+from grove.api.naming.well_known import OPERATOR_LEASE
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.cli import options
 from grove.cli.commands import common
-from grove.cli.console import open_console
-from grove.cli.structured_output import write_structured
+from grove.cli.console import open_console, output_width
+from grove.cli.exit_codes import ExitCode
+from grove.cli.structured_output import is_structured, object_name, write_names, write_structured
 from grove.cli.views.plan_view import plan_rows
 from grove.cli.views.text_layout import lines
 from grove.cluster_state.described import described_state
@@ -33,13 +34,21 @@ from grove.cluster_state.reading import read_state
 from grove.cluster_state.snapshot_file import read_file
 from grove.dry_run.admission import admit_by_server
 from grove.dry_run.documents import Document, InputError, read_documents
-from grove.dry_run.model import Exit, PlanReport
+from grove.dry_run.model import PlanReport, Verdict
 from grove.dry_run.planning import Planner, ServerAdmission
 from grove.dry_run.topologies import unknown_topologies
+from grove.explanation.suggestions import unknown_name
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.errors import KubeError
 from grove.operator.caches.resources import resource_of
+
+EXIT_CODES = {
+    Verdict.FITS: ExitCode.OK,
+    Verdict.REJECTED: ExitCode.FAILED,
+    Verdict.DOES_NOT_FIT: ExitCode.PROBLEM,
+    Verdict.UNKNOWN: ExitCode.UNKNOWN,
+}
 
 
 class UnreadError(KubeError):
@@ -85,7 +94,7 @@ def plan(
         Path | None, Parameter(name="--config", help="Configuration of the operator; default: all enabled.")
     ] = None,
     namespace: options.NamespaceOption = None,
-    output: options.StructuredOption = "text",
+    output: options.OutputOption = "table",
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
 ) -> int:
@@ -105,9 +114,9 @@ def plan(
         report = asyncio.run(_report(request, _setup(config_)))
     except UnreadError as error:
         sys.stderr.write(f"grove: {error}\n")
-        return Exit.UNKNOWN
+        return ExitCode.UNKNOWN
     _show(report, output)
-    return int(report.exit_code)
+    return EXIT_CODES[report.verdict]
 
 
 def _check(request: _Request) -> None:
@@ -162,7 +171,7 @@ async def _cluster(
     request: _Request, setup: OperatorSetup, text: str
 ) -> AsyncIterator[tuple[ClusterState, str, ServerAdmission | None]]:
     """The state to plan on, the default namespace, and the server that admission asks, if there is one."""
-    kinds = kinds_of(new_caches(setup), LeaderElection().resource_name)
+    kinds = kinds_of(new_caches(setup), OPERATOR_LEASE)
     namespace = request.namespace or "default"
     if request.snapshot is not None:
         yield read_file(request.snapshot), namespace, None
@@ -196,7 +205,7 @@ def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
     """The set of the cluster that is named, with the requested replicas. Raises InputError or UnreadError."""
     sets = state.kind(resource_of(PodCliqueSet.KIND))
     if not sets.listed:
-        why = sets.problem or "the cluster does not serve them: install the CRDs of grove"
+        why = sets.problem or "the cluster does not serve them: install the CRDs with grove crds --apply"
         raise UnreadError(f"PodCliqueSet {request.name} in namespace {namespace} cannot be read: {why}")
     if sets.namespace not in ("", namespace):
         why = f"only those of namespace {sets.namespace} are known"
@@ -206,11 +215,12 @@ def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
         for each in state.objects(resource_of(PodCliqueSet.KIND), dict)
     ]
     body = next((each for place, name, each in found if (place, name) == (namespace, request.name)), None)
+    if f"{namespace}/{request.name}" in sets.undecodable or (body is not None and not _is_set(body)):
+        why = "correct its spec, or give a file with -f"
+        raise UnreadError(f"PodCliqueSet {request.name} in namespace {namespace} cannot be decoded: {why}")
     if body is None:
-        names = [name for place, name, _ in found if place == namespace]
-        close = difflib.get_close_matches(request.name or "", names, 1)
-        hint = f"did you mean {close[0]}?" if close else "grove get -A lists all there are"
-        raise InputError(f"no PodCliqueSet {request.name} in namespace {namespace}: {hint}")
+        known = [(place, name) for place, name, _ in found]
+        raise InputError(unknown_name(PodCliqueSet.KIND.name, request.name or "", namespace, known))
     if request.replicas is not None:
         body = {**body, "spec": {**body["spec"], "replicas": request.replicas}}
     kept = ("name", "namespace", "labels", "annotations")
@@ -218,13 +228,25 @@ def _named(state: ClusterState, request: _Request, namespace: str) -> Document:
     return Document(PodCliqueSet.KIND, {"metadata": metadata, "spec": body["spec"], **_TYPE})
 
 
+def _is_set(body: dict[str, Any]) -> bool:
+    """Whether an object fits the type of sets, as the operator reads them."""
+    try:
+        msgspec.json.decode(msgspec.json.encode(body), type=PodCliqueSet)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
 _TYPE = {"apiVersion": PodCliqueSet.KIND.api_version, "kind": PodCliqueSet.KIND.name}
 
 
 def _show(report: PlanReport, output: options.Output) -> None:
-    if output != "text":
+    if is_structured(output):
         write_structured(report, output)
+        return
+    if output == "name":
+        write_names(object_name(each.kind, each.name) for each in report.plans)
         return
     console = open_console()
     for row in plan_rows(report):
-        common.show(lines(row, common.output_width(console)), console)
+        common.show(lines(row, output_width(console, output)), console)

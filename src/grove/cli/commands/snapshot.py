@@ -1,4 +1,4 @@
-"""`grove snapshot`: writes the state of the cluster to stdout, for `grove plan --snapshot`."""
+"""`grove snapshot`: writes the state of the cluster to stdout, for `--snapshot` of other commands."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from grove.api.configuration.types import LeaderElection
+from grove.api.naming.well_known import OPERATOR_LEASE
 from grove.cli import options
 from grove.cli.printable import printable
 from grove.cluster_state.kinds import kinds_of
-from grove.cluster_state.model import ClusterState
+from grove.cluster_state.model import ClusterState, unread_lines
 from grove.cluster_state.operator_setup import new_caches, operator_setup
 from grove.cluster_state.reading import read_state
 from grove.cluster_state.snapshot_file import encode
@@ -31,19 +31,20 @@ def snapshot(
 ) -> int:
     """Write the state of the cluster as JSON: nodes, pods, workloads, topologies, devices and volumes.
 
-    It contains no Secrets and no values of environment variables. `grove plan --snapshot FILE` reads it.
+    It contains no Secrets and no values of environment variables. `grove plan`, `grove explain`, `grove
+    topology` and `grove dashboard` read it with `--snapshot FILE`.
     """
     connection = config.load(kubeconfig, context)
     state = asyncio.run(read(connection, namespace or ""))
     sys.stdout.buffer.write(encode(state))
     sys.stdout.buffer.flush()
-    for unread in state.unread:
-        sys.stderr.write(printable(f"grove: not in the snapshot: {unread}") + "\n")
+    for line in unread_lines(state.unread):
+        sys.stderr.write(printable(f"grove: not in the snapshot: {line}") + "\n")
     return 0
 
 
 async def read(connection: Config, only: str = "") -> ClusterState:
     """The state of the cluster of a connection."""
-    kinds = kinds_of(new_caches(operator_setup()), LeaderElection().resource_name)
+    kinds = kinds_of(new_caches(operator_setup()), OPERATOR_LEASE)
     async with Client(connection) as client:
         return await read_state(client, kinds, connection.namespace, only=only, source=connection.server)

@@ -22,7 +22,7 @@ def webhooks(*, url: str, ca: Path | None = None, config: Path | None = None, us
 
     They are those of the chart, with a URL in place of the Service. Pass the output to kubectl apply -f -,
     and before the operator is stopped for good to kubectl delete -f -: without an operator that answers, the
-    API server refuses PodCliqueSets.
+    API server refuses PodCliqueSets. Run grove detach afterwards.
 
     Parameters
     ----------

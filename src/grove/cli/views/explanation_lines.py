@@ -11,7 +11,6 @@ from rich.text import Text
 
 from grove.cli.printable import printable
 from grove.cli.views.line_width import shorten
-from grove.cli.views.set_table import age_text
 from grove.explanation.model import (
     ContainerView,
     DomainRow,
@@ -22,6 +21,7 @@ from grove.explanation.model import (
     ReasonView,
 )
 from grove.plan.timestamps import timestamp
+from grove.views.age import age_text
 
 _UNLIMITED = 10_000
 _HEADINGS = ("DOMAIN", "NODES", "FREE", "SHORT", "PODS FIT", "NOT USABLE")
@@ -37,51 +37,68 @@ class ExplainedLine(Struct, frozen=True):
 def explanation_lines(found: Explanation, now: float, width: int | None = None) -> Iterator[ExplainedLine]:
     """Everything about one object: reasons, domains, what helps, containers and events."""
     size = max(width or _UNLIMITED, 1)
-    for line in _lines(found, now, size):
-        yield ExplainedLine(shorten(printable(line.text), size), line.style)
+    return fitted(_lines(found, now, size), size)
+
+
+def state_lines(found: Explanation, width: int | None = None) -> Iterator[ExplainedLine]:
+    """The first lines: which object it is, and its state."""
+    size = max(width or _UNLIMITED, 1)
+    return fitted(_state(found, size), size)
+
+
+def fitted(lines: Iterable[ExplainedLine], width: int) -> Iterator[ExplainedLine]:
+    """The lines without control characters, cut to a width."""
+    return (ExplainedLine(shorten(printable(line.text), width), line.style) for line in lines)
+
+
+def _state(found: Explanation, width: int) -> Iterator[ExplainedLine]:
+    yield from wrapped(f"{found.about}: {found.state}", width, "", "bold")
 
 
 def _lines(found: Explanation, now: float, width: int) -> Iterator[ExplainedLine]:
-    yield from _wrapped(f"{found.about}: {found.state}", width, "", "bold")
+    yield from _state(found, width)
     if not found.waits:
         yield ExplainedLine("nothing waits", "green")
         return
     if not found.reasons:
         yield ExplainedLine("no reason is known yet", "yellow")
     for number, reason in enumerate(found.reasons, start=1):
-        yield from _reason(number, reason, now, width)
+        yield from reason_lines(number, reason, now, width)
     for gang in found.gangs:
         yield from _gang(gang, width)
-    yield from _more(found.more.get("gangs", 0), "gang that waits for nodes", "gangs that wait for nodes", "")
-    yield from _section("containers", map(_container, found.containers), width)
-    yield from _more(found.more.get("containers", 0), "container", "containers")
-    yield from _section("events, the oldest first", map(_event, found.events), width)
-    yield from _more(found.more.get("events", 0), "older event", "older events")
+    yield from more_line(
+        found.more.get("gangs", 0), "gang that waits for nodes", "gangs that wait for nodes", ""
+    )
+    yield from section_lines("containers", map(_container, found.containers), width)
+    yield from more_line(found.more.get("containers", 0), "container", "containers")
+    yield from section_lines("events, the oldest first", map(_event, found.events), width)
+    yield from more_line(found.more.get("events", 0), "older event", "older events")
 
 
-def _reason(number: int, reason: ReasonView, now: float, width: int) -> Iterator[ExplainedLine]:
+def reason_lines(number: int, reason: ReasonView, now: float, width: int) -> Iterator[ExplainedLine]:
+    """A reason and its remedy."""
     about = f"{reason.about.kind} {reason.about.name}" if reason.about is not None else ""
     age = age_text(max(0, int(now - timestamp(reason.since)))) if reason.since else ""
     title = ", ".join(filter(None, (f"{number}. {reason.code}", about, f"since {age}" if age else "")))
-    yield from _wrapped(title, width, "", "bold red", "   ")
-    yield from _wrapped(reason.message, width, "   ")
-    yield from _wrapped(f"-> {reason.remedy}", width, "   ", "cyan", "      ")
+    yield from wrapped(title, width, "", "bold red", "   ")
+    yield from wrapped(reason.message, width, "   ")
+    yield from wrapped(f"-> {reason.remedy}", width, "   ", "cyan", "      ")
 
 
 def _gang(gang: GangExplanation, width: int) -> Iterator[ExplainedLine]:
     level = f", in one {gang.level}" if gang.level else ""
     resource = next((f", needs {row.need} {row.resource}" for row in gang.domains if row.resource), "")
     pods = f"{gang.pods} pod{'s' * (gang.pods != 1)}"
-    yield from _wrapped(f"gang {gang.gang}: {pods}{level}{resource}", width, "", "bold")
+    yield from wrapped(f"gang {gang.gang}: {pods}{level}{resource}", width, "", "bold")
     if gang.domains:
         yield from (ExplainedLine(f"  {line}") for line in _table(gang.domains, width - 2))
-    yield from _more(gang.more_domains, "domain", "domains")
-    yield from _section("  what holds the rest", map(_holder, gang.holders), width, "    ")
-    yield from _more(gang.more_holders, "pod", "pods", "    ")
+    yield from more_line(gang.more_domains, "domain", "domains")
+    yield from section_lines("  what holds the rest", map(_holder, gang.holders), width, "    ")
+    yield from more_line(gang.more_holders, "pod", "pods", "    ")
     if gang.remedies:
         yield ExplainedLine("  what would make room, each alone", "bold")
     for each in gang.remedies:
-        yield from _wrapped(f"- {each.text}", width, "    ", "cyan", "      ")
+        yield from wrapped(f"- {each.text}", width, "    ", "cyan", "      ")
 
 
 def _table(rows: Sequence[DomainRow], width: int) -> list[str]:
@@ -101,14 +118,15 @@ def _table(rows: Sequence[DomainRow], width: int) -> list[str]:
 
 
 def _cells(row: DomainRow) -> tuple[str, ...]:
-    unusable = ", ".join(f"{count} {reason}" for reason, count in row.unusable.items())
+    unusable = [f"{count} {reason}" for reason, count in row.unusable.items()]
+    unusable += (f"{count} held for {gang}" for gang, count in row.reserved.items())
     return (
         row.domain,
         str(row.nodes),
         f"{row.free} of {row.total}" if row.resource else "",
         str(row.short or ""),
         f"{row.room} of {row.pods}",
-        unusable,
+        ", ".join(unusable),
     )
 
 
@@ -130,20 +148,24 @@ def _event(found: EventView) -> str:
     return f"{age_text(found.age_seconds)}{times} {found.reason} {about}: {found.message}"
 
 
-def _section(title: str, lines: Iterable[str], width: int, indent: str = "  ") -> Iterator[ExplainedLine]:
+def section_lines(
+    title: str, lines: Iterable[str], width: int, indent: str = "  "
+) -> Iterator[ExplainedLine]:
+    """Lines under a title; nothing without lines."""
     found = list(lines)
     if found:
         yield ExplainedLine(title, "bold")
     for line in found:
-        yield from _wrapped(line, width, indent, "", indent + "  ")
+        yield from wrapped(line, width, indent, "", indent + "  ")
 
 
-def _more(count: int, one: str, several: str, indent: str = "  ") -> Iterator[ExplainedLine]:
-    if count:
+def more_line(count: int, one: str, several: str, indent: str = "  ") -> Iterator[ExplainedLine]:
+    """That so many were left out."""
+    if count > 0:
         yield ExplainedLine(f"{indent}and {count} more {one if count == 1 else several}")
 
 
-def _wrapped(
+def wrapped(
     text: str, width: int, indent: str, style: str = "", further: str | None = None
 ) -> Iterator[ExplainedLine]:
     """A text in lines of this width; `further` is the indent of all but the first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from grove import timing
 from grove.api.formats.name_list import name_list
 from grove.cli.views.text_layout import BAD, GOOD, WAITING, Row
 from grove.dry_run.model import (
@@ -15,6 +16,7 @@ from grove.dry_run.model import (
     Verdict,
     WorkloadPlan,
 )
+from grove.reasons.placement import NEVER_FITS
 
 _TEXTS = {
     Verdict.FITS: "fits",
@@ -36,10 +38,9 @@ def _workload(plan: WorkloadPlan) -> Row:
     name = f"{plan.namespace}/{plan.name}" if plan.namespace else plan.name
     is_workload = plan.namespace and plan.verdict is not Verdict.REJECTED
     facts = [_TEXTS[plan.verdict], plan.action] if is_workload else [plan.action]
-    if plan.max_replicas is not None:
-        facts.append(f"at most {plan.max_replicas} replica{_s(plan.max_replicas)} now")
     children = [
         *_admission(plan),
+        *([] if plan.max_replicas is None else [Row("replicas", (_most(plan.max_replicas),), GOOD)]),
         *_objects(plan.objects),
         *([_update(plan.update)] if plan.update is not None else []),
         *(Row("fabric domain", (each,), GOOD) for each in plan.fabric_domains),
@@ -50,6 +51,13 @@ def _workload(plan: WorkloadPlan) -> Row:
     ]
     style = _STYLES.get(plan.verdict, BAD)
     return Row(f"{plan.kind} {name}", tuple(facts), style, tuple(children))
+
+
+def _most(replicas: int) -> str:
+    """How many replicas fit; no more are tried than the limit."""
+    if replicas >= timing.PLANNED_REPLICAS:
+        return f"{replicas} or more fit now"
+    return f"at most {replicas} {'fits' if replicas == 1 else 'fit'} now"
 
 
 def _admission(plan: WorkloadPlan) -> Iterator[Row]:
@@ -98,7 +106,8 @@ def _gangs(gangs: Sequence[PlannedGang]) -> Iterator[Row]:
         yield _gang(first)
         if others:
             names = name_list([each.name for each in others])
-            yield Row(f"{len(others)} more gang{_s(len(others))}", (f"lack the same: {names}",), BAD)
+            lack = "lacks" if len(others) == 1 else "lack"
+            yield Row(f"{len(others)} more gang{_s(len(others))}", (f"{lack} the same: {names}",), BAD)
 
 
 def _gang(gang: PlannedGang) -> Row:
@@ -127,7 +136,12 @@ def _gang(gang: PlannedGang) -> Row:
         Row(where, (unit + ", ".join(dict.fromkeys(texts)),), BAD)
         for where, (unit, *texts) in missing.items()
     )
-    return Row(name, (f"{gang.pods} pods do not fit",), style, rows)
+    empty = ("even if the cluster were empty",) if gang.message.startswith(NEVER_FITS) else ()
+    return Row(name, (_pods_do_not_fit(gang.pods), *empty), style, rows)
+
+
+def _pods_do_not_fit(pods: int) -> str:
+    return f"{pods} pods do not fit" if pods != 1 else "1 pod does not fit"
 
 
 def _where(unit: PlannedUnit) -> str:

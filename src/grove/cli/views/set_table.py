@@ -7,22 +7,34 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from grove.cli.views.line_width import one_line, shorten
-from grove.cli.views.set_view import SetView
+from grove.views.age import age_text
+from grove.views.set_view import SetView
 
-HEADINGS = ("NAMESPACE", "NAME", "AVAILABLE", "GANGS", "PODS", "TOPOLOGY", "AGE")
+HEADINGS = (
+    "NAMESPACE", "NAME", "AVAILABLE", "GANGS", "PODS", "GROUPS", "NODES", "DOMAINS", "TOPOLOGY", "AGE",
+)  # fmt: skip
 _ERRORS = "ERRORS"
-_GANGS, _TOPOLOGY, _AGE = map(HEADINGS.index, ("GANGS", "TOPOLOGY", "AGE"))
+_NAMESPACE, _GANGS, _GROUPS, _NODES, _DOMAINS, _TOPOLOGY, _AGE = map(
+    HEADINGS.index, ("NAMESPACE", "GANGS", "GROUPS", "NODES", "DOMAINS", "TOPOLOGY", "AGE")
+)
 _ERROR_CELLS = 30  # of an error that are worth more than another column
 
 
-def table(views: Sequence[SetView], *, namespaces: bool, width: int | None = None) -> list[str]:
+def table(
+    views: Sequence[SetView], *, namespaces: bool, width: int | None = None, wide: bool = False
+) -> list[str]:
     """One line per set, under headings; errors are last and cut at the width. A narrow table leaves out the
-    age first, then the topology, then the gangs."""
-    rows, errors = [HEADINGS, *map(_columns, views)], [_ERRORS, *map(_errors, views)]
+    age first, then the topology, then the gangs; fabric domains have a column if any set has some. A wide
+    table has all columns and all errors."""
+    rows = [HEADINGS, *map(_columns, views)]
+    errors = [_ERRORS, *(_errors(view, wide) for view in views)]
+    unused = set() if namespaces else {_NAMESPACE}
+    if not wide:
+        unused |= {_GROUPS, _NODES} | (set() if any(view.fabric_domains for view in views) else {_DOMAINS})
     room = min(max(map(cell_len, errors)), _ERROR_CELLS)
     found: list[str] = []
     for hidden in ((), (_AGE,), (_AGE, _TOPOLOGY), (_AGE, _TOPOLOGY, _GANGS)):
-        found = _aligned(rows, [i for i in range(not namespaces, len(HEADINGS)) if i not in hidden])
+        found = _aligned(rows, [i for i in range(len(HEADINGS)) if i not in unused.union(hidden)])
         if width is None or max(map(cell_len, found)) + 2 + room <= width:
             break
     lines = [f"{line}  {error}" for line, error in zip(found, errors, strict=True)]
@@ -46,24 +58,31 @@ def _columns(view: SetView) -> tuple[str, ...]:
         f"{view.available}/{view.replicas}",
         f"{running}/{len(view.gangs)}",
         f"{ready}/{sum(clique.replicas for clique in view.cliques)}",
+        _available_groups(view),
+        str(len({pod.node for pod in view.pods if pod.node})),
+        _ready_domains(view),
         "/".join(filter(None, (view.topology.name, view.topology.required))) if view.topology else "-",
         age_text(view.age_seconds),
     )
 
 
-def _errors(view: SetView) -> str:
-    """The first error of a set, its groups and its cliques, and how many more there are."""
+def _available_groups(view: SetView) -> str:
+    """The replicas of all groups."""
+    available = sum(each.available for each in view.groups)
+    replicas = sum(each.replicas for each in view.groups)
+    return f"{available}/{replicas}" if view.groups else "-"
+
+
+def _ready_domains(view: SetView) -> str:
+    domains = view.fabric_domains
+    return f"{sum(each.usable for each in domains)}/{len(domains)}" if domains else "-"
+
+
+def _errors(view: SetView, wide: bool) -> str:
+    """The errors of a set, its groups and its cliques: all, or the first and how many more there are."""
     errors = list(dict.fromkeys(map(one_line, view.all_errors)))
     if not errors:
         return "-"
-    return errors[0] if len(errors) == 1 else f"{errors[0]} (and {len(errors) - 1} more)"
-
-
-def age_text(seconds: int | None) -> str:
-    """An age in one unit: `42s`, `5m`, `3h`, `12d`."""
-    if seconds is None:
-        return "-"
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
+    if wide or len(errors) == 1:
+        return "; ".join(errors)
+    return f"{errors[0]} (and {len(errors) - 1} more)"

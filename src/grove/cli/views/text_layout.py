@@ -14,9 +14,17 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from grove.cli.printable import printable
-from grove.cli.views.claim_view import ClaimView
 from grove.cli.views.line_width import one_line, shorten
-from grove.cli.views.set_view import CliqueView, GangView, GroupView, PodView, ReplicaView, SetView
+from grove.views.claim_view import ClaimView
+from grove.views.set_view import (
+    CliqueView,
+    FabricDomainView,
+    GangView,
+    GroupView,
+    PodView,
+    ReplicaView,
+    SetView,
+)
 
 GOOD, WAITING, BAD = "green", "yellow", "red"
 _COUNTS = 16  # cells reserved for counts; a longer text is a message
@@ -63,7 +71,7 @@ def _replica(view: SetView, replica: ReplicaView, pods: bool) -> Row:
     gangs = {gang.name: gang for gang in replica.gangs}
     name = f"{view.name}-{replica.index}"
     base = gangs.get(name)
-    below = [*_waiting(base), *_claims(replica.claims, name)]
+    below = [*_waiting(base), *_fabric_domains(replica.fabric_domains), *_claims(replica.claims, name)]
     below += [_clique(clique, name, pods) for clique in replica.cliques]
     below += [_group(group, gangs, name, pods) for group in replica.groups]
     style = GOOD if all(gang.phase == "Running" for gang in replica.gangs) else WAITING
@@ -91,6 +99,20 @@ def _clique(clique: CliqueView, parent: str, pods: bool) -> Row:
     below += [_pod(pod, clique.name) for pod in clique.pods] if pods else []
     style = BAD if clique.errors else _style(clique.ready, clique.replicas)
     return Row(clique.name, counts, style, (*below, *_errors(clique.errors)), parent)
+
+
+def _fabric_domains(domains: Sequence[FabricDomainView]) -> Iterator[Row]:
+    """Domains have names of their own, and are not shortened: users copy them."""
+    for domain in domains:
+        facts = [f"fabric domain {domain.state}"]
+        if domain.nodes:
+            facts.append(f"{domain.ready}/{domain.nodes} nodes ready")
+        if domain.partitions:
+            plural = "s" if len(domain.partitions) > 1 else ""
+            facts.append(f"partition{plural} {', '.join(domain.partitions)}")
+        unusable = len(domain.partitions) > 1 or domain.phase in ("Conflict", "Degraded", "Terminating")
+        style = BAD if unusable else GOOD if domain.usable else WAITING
+        yield Row(domain.name, tuple(facts), style)
 
 
 def _claims(claims: Sequence[ClaimView], parent: str) -> Iterator[Row]:

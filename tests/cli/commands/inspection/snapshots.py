@@ -22,10 +22,13 @@ Body = dict[str, Any]
 
 
 def a_cluster(
-    shape: str = "1x1x2x2", topologies: Iterable[str] = ("default",), **objects: Iterable[Body]
+    shape: str = "1x1x2x2",
+    topologies: Iterable[str] = ("default",),
+    gpus: int = 8,
+    **objects: Iterable[Body],
 ) -> ClusterState:
-    """Empty nodes of 8 GPUs, and objects by plural; a node of the shape is replaced by one of its name."""
-    state = described_state(shape, 8, kinds_of(new_caches(operator_setup()), "lease"), topologies)
+    """Empty nodes, and objects by plural; a node of the shape is replaced by one of its name."""
+    state = described_state(shape, gpus, kinds_of(new_caches(operator_setup()), "lease"), topologies)
     kinds = dict(state.kinds)
     for resource, found in state.kinds.items():
         added = {each["metadata"]["name"]: each for each in objects.get(resource.plural, ())}

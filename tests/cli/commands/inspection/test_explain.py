@@ -65,6 +65,19 @@ def codes(found: Any) -> list[str]:
     return [each["code"] for each in found["reasons"]]
 
 
+def test_undecodable_objects_are_said_not_to_be_seen(run, tmp_path):
+    """Whether an operator leads is not known from a Lease that cannot be decoded."""
+    lease = a_lease() | {"spec": {"leaseDurationSeconds": "x"}}
+    graph = {"metadata": {"name": "g", "namespace": "team", "uid": "g"}, "spec": 5}
+    objects = {"leases": [lease], "dynamographdeployments": [graph], "podcliquesets": [a_set()]}
+    code, out, err = run("demo", "--snapshot", written(a_cluster(**objects), tmp_path))
+    assert (code, "NoOperatorLeading" in out) == (0, False)
+    assert err.splitlines() == [
+        "grove: not seen: dynamographdeployments.nvidia.com: cannot be decoded: team/g",
+        "grove: not seen: leases.coordination.k8s.io: cannot be decoded: grove-system/lease",
+    ]
+
+
 FULL = [a_pod(f"train-{i}", host, 4) for i, host in enumerate(HOSTS)]
 
 

@@ -42,6 +42,53 @@ def test_nominated_pod_counts_as_ours(run, tmp_path):
     assert json.loads(out)["topologies"][0]["cluster"]["gpus"]["ours"] == 8
 
 
+GPU_CLASS = {
+    "metadata": {"name": "gpu.nvidia.com", "uid": "class"},
+    "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.nvidia.com"'}}]},
+}
+
+
+def gpu_slice(node):
+    """The GPUs of a node without a device plugin."""
+    devices = [{"name": f"gpu-{number}"} for number in range(8)]
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.nvidia.com", "nodeName": node, "pool": pool, "devices": devices}
+    return {"metadata": {"name": f"{node}-gpus", "uid": f"{node}-gpus"}, "spec": spec}
+
+
+def gpu_claim(name, node, devices, *pods):
+    """A claim with devices of a node that is reserved for pods."""
+    pool = {"driver": "gpu.nvidia.com", "pool": node}
+    results = [{**pool, "request": "gpus", "device": f"gpu-{number}"} for number in devices]
+    users = [{"resource": "pods", "name": each, "uid": each} for each in pods]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": users}
+    return {"metadata": {"name": name, "namespace": "team", "uid": name}, "status": status}
+
+
+@pytest.mark.parametrize("extended", ["", "nvidia.com/gpu"])
+def test_claimed_gpus_of_our_pods_are_ours(run, tmp_path, extended):
+    """Also those that several pods share, one of which is ours."""
+    node, pods = HOSTS[0], [a_pod("a", HOSTS[0], 0, gang="demo-0"), a_pod("b", HOSTS[0], 0)]
+    claims = [
+        gpu_claim("of-a", node, range(3), "a"),
+        gpu_claim("of-b", node, [3], "b"),
+        gpu_claim("shared", node, [4, 5], "b", "a"),
+        gpu_claim("of-none", node, [6]),
+    ]
+    named = GPU_CLASS | {"spec": GPU_CLASS["spec"] | {"extendedResourceName": extended}}
+    devices = {"deviceclasses": [named], "resourceslices": [gpu_slice(node)], "resourceclaims": claims}
+    state = a_cluster("1x1x1x1", gpus=0, pods=pods, **devices)
+    code, out, _ = run("--snapshot", written(state, tmp_path), "-o", "json")
+    assert code == 0
+    assert json.loads(out)["topologies"][0]["cluster"]["gpus"] == {
+        "total": 8,
+        "ours": 5,
+        "others": 2,
+        "free": 1,
+        "blocked": 0,
+    }
+
+
 def test_ended_pods_use_nothing(run, tmp_path):
     pod = a_pod("a", HOSTS[0], 8) | {"status": {"phase": "Succeeded"}}
     _, out, _ = run("--snapshot", written(a_cluster(pods=[pod]), tmp_path), "-o", "json")
@@ -80,6 +127,13 @@ def test_pods_of_one_namespace_are_said_to_be_all(run, tmp_path):
     assert (code, err) == (0, "grove: not seen: pods: only those of namespace team are known\n")
 
 
+def test_undecodable_pod_is_said_not_to_be_seen(run, tmp_path):
+    pod = a_pod("a", HOSTS[0], 4) | {"spec": {"nodeName": 5}}
+    code, out, err = run("--snapshot", written(a_cluster(pods=[pod]), tmp_path))
+    assert (code, err) == (0, "grove: not seen: pods: cannot be decoded: team/a\n")
+    assert "32/32 free" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -88,7 +142,7 @@ def test_pods_of_one_namespace_are_said_to_be_all(run, tmp_path):
             "--topology defalt: no ClusterTopology of this name: did you mean default? topologies: default",
         ),
         (["--watch"], "--watch and --snapshot exclude each other: a snapshot does not change"),
-        (["-o", "wide"], "-o wide: choose text or json or yaml"),
+        (["-o", "text"], "-o text: choose table, wide, json, yaml or name"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )

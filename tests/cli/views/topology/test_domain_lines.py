@@ -6,8 +6,8 @@ import pytest
 from rich.cells import cell_len
 
 from grove.cli.views.topology.domain_lines import bar_of, coloured_line, topology_lines
-from grove.cli.views.topology.domain_view import Gpus, topology_tree
-from tests.cli.views.topology.builders import CLUSTER, LEVELS
+from grove.views.topology.domain_view import Gpus, topology_tree
+from tests.views.topology.builders import CLUSTER, LEVELS
 
 TREE = topology_tree("default", LEVELS, CLUSTER)
 WIDE = """\

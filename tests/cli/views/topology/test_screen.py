@@ -7,9 +7,9 @@ import json
 import yaml
 from msgspec.structs import replace
 
-from grove.cli.views.topology.domain_view import topology_tree
 from grove.cli.views.topology.screen import changes, open_screen
-from tests.cli.views.topology.builders import CLUSTER, LEVELS, a_node
+from grove.views.topology.domain_view import topology_tree
+from tests.views.topology.builders import CLUSTER, LEVELS, a_node
 
 BEFORE = [topology_tree("default", LEVELS, CLUSTER)]
 
@@ -57,3 +57,26 @@ def test_documents_have_all_domains(capsys):
     (topology,) = by_json["topologies"]
     assert topology["cluster"]["gpus"] == {"total": 56, "ours": 12, "others": 11, "free": 18, "blocked": 15}
     assert topology["levels"][1] | {"slots": {}} == {"name": "rack", "label": "r", "domains": 3, "slots": {}}
+
+
+def test_titles_are_shown_before_the_nodes_are_known(capsys):
+    with open_screen("text", nodes=False, live=False) as screen:
+        screen.begin([topology_tree("default", LEVELS, ())])
+        begun = capsys.readouterr().out.splitlines()
+        screen.show(BEFORE)
+    rest = capsys.readouterr().out.splitlines()
+    with open_screen("text", nodes=False, live=False) as screen:
+        screen.show(BEFORE)
+    assert [*begun, *rest] == capsys.readouterr().out.splitlines()
+    assert begun[0] == "topology default: zone > rack > host"
+
+
+def test_other_title_meanwhile_is_shown_below(capsys):
+    with open_screen("text", nodes=False, live=False) as screen:
+        screen.begin([topology_tree("gone", LEVELS, ())])
+        screen.show(BEFORE)
+    printed = capsys.readouterr().out.splitlines()
+    assert [printed[0], printed[2:4]] == [
+        "topology gone: zone > rack > host",
+        ["", "topology default: zone > rack > host"],
+    ]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from grove.cli.printable import printable
-from grove.cluster_state.model import ClusterState, ReadKind, UnreadKind
+from grove.cluster_state.model import ClusterState, ReadKind, UnreadKind, unread_lines
 from grove.cluster_state.reading import read_state
 from grove.kube.auth import config
 from grove.kube.auth.config import Config
@@ -79,5 +79,5 @@ class ClusterInput(Struct, frozen=True):
 
 def report_unread(state: ClusterState, more: Iterable[UnreadKind] = ()) -> None:
     """Say on stderr what could not be read."""
-    for unread in (*state.unread, *more):
-        sys.stderr.write(printable(f"grove: not seen: {unread}") + "\n")
+    for line in unread_lines((*state.unread, *more)):
+        sys.stderr.write(printable(f"grove: not seen: {line}") + "\n")

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, NamedTuple
 
-from cyclopts import Parameter
-
-from grove.api.configuration.types import LeaderElection
+from grove.api.naming.well_known import OPERATOR_LEASE
 from grove.cli import options
 from grove.cli.commands.inspection.cluster_input import ClusterInput, report_unread
-from grove.cli.console import open_console
-from grove.cli.structured_output import write_structured
+from grove.cli.console import open_console, output_width
+from grove.cli.exit_codes import ExitCode
+from grove.cli.scope import check_scope
+from grove.cli.structured_output import is_structured, is_text, object_name, write_names, write_structured
+from grove.cli.views.explanation_screen import ExplanationScreen
 from grove.cluster_state.model import UnreadKind
+from grove.explanation.early import explain_early
 from grove.explanation.events import Event
 from grove.explanation.model import Explanation
 from grove.kube.client.client import Client
 from grove.kube.client.resource import EVENTS
-from grove.kube.errors import ApiError, ConfigError
+from grove.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from grove.explanation.explain import Preparation
+    from grove.explanation.explain import Explainer, Preparation
 
-EXIT_WAITS = 2
+
+class _Scope(NamedTuple):
+    """Which sets are explained."""
+
+    namespace: str | None
+    all_namespaces: bool
+    selector: str
 
 
 def explain(
@@ -34,11 +42,10 @@ def explain(
     *,
     namespace: options.NamespaceOption = None,
     all_namespaces: options.AllOption = False,
-    output: options.StructuredOption = "text",
-    exit_code: Annotated[
-        bool, Parameter(negative=(), help="End with exit code 2 if something waits.")
-    ] = False,
-    lease: Annotated[str, Parameter(help="Name of the operator's Lease.")] = LeaderElection().resource_name,
+    selector: options.SelectorOption = None,
+    output: options.OutputOption = "table",
+    exit_code: options.ExitCodeOption = False,
+    lease: options.LeaseOption = OPERATOR_LEASE,
     snapshot: options.SnapshotOption = None,
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
@@ -49,46 +56,65 @@ def explain(
     It works without a running operator, and with rights on one namespace only; what it could not read is
     listed on stderr.
 
-    Exit codes: 0 explained, or nothing waits; 1 there is no such object, or the cluster cannot be read; 2
-    something waits, with --exit-code.
-
     Parameters
     ----------
     name
         Name of a PodCliqueSet, PodGang, PodClique, PodCliqueScalingGroup, Pod or DynamoGraphDeployment, or
         kind/name, such as gang/demo-0; default: every set that waits.
     """
-    if all_namespaces and namespace:
-        raise ConfigError(f"--namespace {namespace} and --all-namespaces exclude each other: use one of them")
-    if all_namespaces and name:
-        raise ConfigError(f"{name}: a name needs a namespace: replace --all-namespaces with --namespace")
+    check_scope(name, namespace, all_namespaces, selector)
     source = ClusterInput(snapshot, kubeconfig, context)
-    details = output != "text"
-    found = asyncio.run(_explain(source, name, namespace, all_namespaces, lease, details=details))
-    _show(found, output, summary=name is None)
-    return EXIT_WAITS if exit_code and any(each.waits for each in found) else 0
+    if name is None:
+        scope = _Scope(namespace, all_namespaces, selector or "")
+        found = asyncio.run(_waiting(source, scope, lease, details=is_structured(output)))
+        _show_all(found, output)
+    else:
+        found = [asyncio.run(_explain(source, name, namespace, lease, output))]
+    waits = any(each.waits for each in found)
+    return ExitCode.PROBLEM if exit_code and waits else ExitCode.OK
+
+
+async def _waiting(source: ClusterInput, scope: _Scope, lease: str, *, details: bool) -> list[Explanation]:
+    """All sets of a scope that wait."""
+    place = scope.namespace or source.namespace
+    shown = None if scope.all_namespaces else place
+    async with _explainer(source, place, shown, lease) as explainer:
+        return explainer.waiting(shown, scope.selector, details=details)
 
 
 async def _explain(
-    source: ClusterInput,
-    name: str | None,
-    namespace: str | None,
-    all_namespaces: bool,
-    lease: str,
-    *,
-    details: bool,
-) -> list[Explanation]:
+    source: ClusterInput, name: str, namespace: str | None, lease: str, output: options.Output
+) -> Explanation:
+    """Explain one object, and show it; as text, what is known early is shown early."""
     place = namespace or source.namespace
+    screen = ExplanationScreen(output) if is_text(output) else None
+    if screen is not None and source.snapshot is None:
+        async with Client(source.connection()) as client:
+            early = await explain_early(client, name, place, lease)
+        if early is not None:
+            screen.show_early(early)
+            if not early.explanation.waits:
+                return early.explanation
+    async with _explainer(source, place, place, lease) as explainer:
+        found = explainer.explain(name, place)
+        if screen is not None:
+            screen.show(found)
+        else:
+            _write(found, [found], output)
+    return found
+
+
+@asynccontextmanager
+async def _explainer(
+    source: ClusterInput, place: str, events_of: str | None, lease: str
+) -> AsyncIterator[Explainer]:
+    """Explains the objects of the cluster. What could not be read is reported after the block."""
     (preparation, state), (events, unread) = await asyncio.gather(
-        source.read(partial(_prepare, lease), place), _events(source, None if all_namespaces else place)
+        source.read(partial(_prepare, lease), place), _events(source, events_of)
     )
     explainer = preparation.explainer(state, events)
-    if name is not None:
-        found = [explainer.explain(name, place)]
-    else:
-        found = explainer.waiting(None if all_namespaces else place, details=details)
-    report_unread(state, [*unread, *explainer.unplanned()])
-    return found
+    yield explainer
+    report_unread(explainer.state, [*unread, *explainer.unplanned()])
 
 
 def _prepare(lease: str) -> Preparation:
@@ -109,20 +135,21 @@ async def _events(source: ClusterInput, namespace: str | None) -> tuple[Sequence
     return found.items, []
 
 
-def _show(found: Sequence[Explanation], output: options.Output, *, summary: bool) -> None:
-    if output != "text":
-        write_structured({"items": found} if summary else found[0], output)
-        return
-    from grove.cli.views.explanation_lines import coloured_explanation, explanation_lines, summary_lines
-
-    console = open_console()
-    width = console.width if console.is_terminal else None
-    if summary and not found:
+def _show_all(found: Sequence[Explanation], output: options.Output) -> None:
+    if not is_text(output):
+        _write({"items": found}, found, output)
+    elif not found:
         sys.stdout.write("nothing waits\n")
-    elif summary:
+    else:
+        from grove.cli.views.explanation_lines import summary_lines
+
+        width = output_width(open_console(), output)
         sys.stdout.write("\n".join(summary_lines(found, width)) + "\n")
-    for line in () if summary else explanation_lines(found[0], time.time(), width):
-        if console.is_terminal:
-            console.print(coloured_explanation(line), no_wrap=True, overflow="crop", crop=False)
-        else:
-            sys.stdout.write(line.text + "\n")
+
+
+def _write(document: object, found: Sequence[Explanation], output: options.Output) -> None:
+    """Write a document, or the names of what waits."""
+    if is_structured(output):
+        write_structured(document, output)
+    else:
+        write_names(object_name(each.about.kind, each.about.name) for each in found if each.waits)

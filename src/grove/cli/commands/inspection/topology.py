@@ -13,19 +13,18 @@ from grove.cli.commands.inspection.cluster_input import ClusterInput, report_unr
 from grove.cli.views.topology.screen import Screen, open_screen
 from grove.kube.client.client import Client
 from grove.kube.errors import ConfigError
+from grove.views.topology.topologies import read_trees
 
 if TYPE_CHECKING:
-    from grove.cli.views.topology.cluster_use import ClusterUse
+    from grove.views.topology.cluster_use import ClusterUse
 
 
 def topology(
     *,
     topology: Annotated[str | None, Parameter(help="Name of a ClusterTopology; default: all.")] = None,
     nodes: Annotated[bool, Parameter(negative=(), help="Show every node.")] = False,
-    watch: Annotated[
-        bool, Parameter(alias="-w", negative=(), help="Show changes as they happen, until interrupted.")
-    ] = False,
-    output: options.StructuredOption = "text",
+    watch: options.WatchOption = False,
+    output: options.OutputOption = "table",
     snapshot: options.SnapshotOption = None,
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
@@ -34,8 +33,6 @@ def topology(
 
     It lists nodes that are tainted, cordoned or not ready, NVLink partitions, and how many jobs of 1, 8, 16,
     32 and 64 GPUs still fit into one domain of each level.
-
-    Exit codes: 0 shown; 1 the cluster or the file cannot be read, or there is no such topology.
     """
     if watch and snapshot is not None:
         raise ConfigError("--watch and --snapshot exclude each other: a snapshot does not change")
@@ -46,14 +43,17 @@ def topology(
 
 
 def _prepare() -> ClusterUse:
-    from grove.cli.views.topology.cluster_use import ClusterUse
+    from grove.views.topology.cluster_use import ClusterUse
 
     return ClusterUse()
 
 
 async def _show(source: ClusterInput, topology: str | None, screen: Screen, watch: bool) -> None:
+    if source.snapshot is None:
+        async with Client(source.connection()) as client:
+            screen.begin(await read_trees(client, topology))
     use, state = await source.read(_prepare)
-    use.load(state)
+    state = use.load(state)
     screen.show(use.trees(topology))
     report_unread(state)
     if watch:

@@ -1,1 +1,1 @@
-"""The domains of a cluster with their free GPUs, for `grove topology`: counted into views, and laid out."""
+"""What `grove topology` prints: the domains of a cluster with their free GPUs."""

@@ -13,7 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from grove.cli.views.line_width import shorten
-from grove.cli.views.topology.domain_view import DomainView, Gpus, NodeView, PartitionView, TopologyTree
+from grove.views.topology.domain_view import DomainView, Gpus, NodeView, PartitionView, TopologyTree
 
 OURS, OTHERS, FREE, BLOCKED = "█", "▒", "░", "x"
 _STYLES = {OURS: "#009E73", OTHERS: "#E69F00", FREE: "dim", BLOCKED: "#D55E00"}
@@ -46,7 +46,7 @@ class _Row(Struct, frozen=True):
 def topology_lines(tree: TopologyTree, width: int | None = None, *, nodes: bool = False) -> list[DomainLine]:
     """The lines of a topology: its domains, and the slots that are left in each level. `nodes`: also the
     nodes. No width: unlimited."""
-    found = [DomainLine(_fitted(_title(tree), width)), DomainLine(_fitted(_LEGEND, width))]
+    found = title_lines(tree, width)
     rows = [("", _cluster(tree, nodes))]
     rows += _guided(rows[0][1], "")
     names = [f"{guides}{row.name}" for guides, row in rows]
@@ -58,6 +58,11 @@ def topology_lines(tree: TopologyTree, width: int | None = None, *, nodes: bool 
     for name, (_, row) in zip(names, rows, strict=True):
         found.append(_line(name, row, column, bar, width))
     return [*found, *(DomainLine(_fitted(line, width)) for line in _slots(tree))]
+
+
+def title_lines(tree: TopologyTree, width: int | None = None) -> list[DomainLine]:
+    """The first lines: the levels, and a legend. They do not depend on nodes."""
+    return [DomainLine(_fitted(text, width)) for text in (_title(tree), _LEGEND)]
 
 
 def _title(tree: TopologyTree) -> str:

@@ -1,0 +1,1 @@
+"""Commands that check an installation, or collect what support needs to know of it."""

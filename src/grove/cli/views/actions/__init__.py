@@ -1,0 +1,1 @@
+"""What the commands print that act on workloads or check the installation."""

@@ -1,0 +1,1 @@
+"""The racks of a cluster, for `grove demo`."""

@@ -1,0 +1,1 @@
+"""What `grove status` and `grove events` print."""

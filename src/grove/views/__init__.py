@@ -1,0 +1,1 @@
+"""Objects as data for people: sets, statuses, topologies. Commands print them, the dashboard draws them."""

@@ -1,0 +1,1 @@
+"""The status of one object as data: its verdict, replicas, rollout, gangs, reasons and errors."""

@@ -1,0 +1,1 @@
+"""The domains of a cluster with the use of their GPUs, as data."""
