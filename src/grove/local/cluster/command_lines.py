@@ -94,6 +94,8 @@ def apiserver(binary: Path, state: StateDir, settings: ClusterSettings, ports: P
         f"--etcd-cafile={pki.pair('etcd-ca').cert}",
         f"--etcd-certfile={etcd_client.cert}",
         f"--etcd-keyfile={etcd_client.key}",
+        # The names of nodes cannot be resolved; all of their kubelets are at one address.
+        "--kubelet-preferred-address-types=InternalIP",
         f"--kubelet-client-certificate={kubelet.cert}",
         f"--kubelet-client-key={kubelet.key}",
         f"--requestheader-client-ca-file={pki.pair('front-proxy-ca').cert}",

@@ -18,6 +18,7 @@ from grove.kube.errors import ConnectError
 from grove.local.build.binaries import Binaries
 from grove.local.build.versions import is_older
 from grove.local.cluster import command_lines, ports
+from grove.local.cluster.dashboard_process import DASHBOARD, stop_dashboard
 from grove.local.cluster.health import Probe, wait_until_healthy
 from grove.local.cluster.nodes import ensure_nodes
 from grove.local.cluster.operator_process import OPERATOR, stop_operator
@@ -92,7 +93,8 @@ def down(state: StateDir, *, delete: bool = False) -> list[str]:
     if not (state.root / "run").is_dir():
         raise LocalError(f"{state.root} is not the state directory of a cluster: nothing done")
     with state.lock():
-        beside = [OPERATOR] if stop_operator(state) else []
+        beside = [DASHBOARD] if stop_dashboard(state) else []
+        beside += [OPERATOR] if stop_operator(state) else []
         stopped = beside + stop_components(state)
         if delete:
             state.remove()

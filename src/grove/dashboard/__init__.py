@@ -1,0 +1,1 @@
+"""The dashboard: one web page that shows where gangs are, what waits and why, and what just happened."""

@@ -1,0 +1,1 @@
+"""Which user sends a request, and what they may see."""

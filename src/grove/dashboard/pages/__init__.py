@@ -1,0 +1,1 @@
+"""The data of single pages: workloads, explanations, nodes, search."""

@@ -1,0 +1,1 @@
+"""What requests are checked for, before they are answered."""

@@ -1,0 +1,1 @@
+"""The stream of an open page: server-sent events."""

@@ -1,0 +1,1 @@
+"""Which GPUs pods have: by requests, by claims, on their nodes."""
