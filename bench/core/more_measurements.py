@@ -90,6 +90,7 @@ async def large(client: Client, cluster: LocalCluster) -> Result:
             began = time.monotonic()
             await client.delete(SETS, "scale-test", namespace="large", as_type=Object)
             deleted = await stopwatch.at_most(0, began)
+            await all_gone(client, SETS, "large")
     writes = {call: count for call, count in calls.items() if not call.startswith(("get", "list"))}
     return {
         "pods": LARGE, "ready": ready, "told": last_call, "deleted": deleted, "rss_mib": spent.rss_mib,

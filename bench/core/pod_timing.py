@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from grove.api.types.pod import Pod
@@ -66,15 +66,39 @@ async def watching(client: Client, namespace: str) -> AsyncIterator[Stopwatch]:
 
 async def all_gone(client: Client, resource: Resource, namespace: str) -> None:
     """Wait until all objects of the run are deleted: otherwise they would count in the next run."""
-    cache, changed = Cache(resource, Object, namespace=namespace), asyncio.Event()
-    cache.subscribe(lambda *_: changed.set())
-    task = asyncio.create_task(Reflector(client, cache).run())
-    try:
+    async with gone_at(client, namespace, resource) as gone:
+        await gone()
+
+
+@asynccontextmanager
+async def gone_at(
+    client: Client, namespace: str, *resources: Resource
+) -> AsyncIterator[Callable[[], Awaitable[dict[str, float]]]]:
+    """Watches these kinds; yields a function that waits until there are none, and says when the last object
+    of each kind was deleted."""
+    caches, changed, last = {}, asyncio.Event(), dict[str, float]()
+
+    def record(resource: Resource) -> None:
+        last[resource.plural] = time.monotonic()
+        changed.set()
+
+    for resource in resources:
+        caches[resource.plural] = cache = Cache(resource, Object, namespace=namespace)
+        cache.subscribe(lambda _old, _new, resource=resource: record(resource))
+    tasks = [asyncio.create_task(Reflector(client, cache).run()) for cache in caches.values()]
+
+    async def gone() -> dict[str, float]:
         async with asyncio.timeout(_PATIENCE):
-            await cache.synced.wait()
-            while len(cache):
+            while any(map(len, caches.values())):
                 changed.clear()
                 await changed.wait()
+        return last
+
+    try:
+        for cache in caches.values():
+            await cache.synced.wait()
+        yield gone
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

@@ -13,7 +13,9 @@ from typing import Any
 import yaml
 
 from bench.core.process_cost import OPERATOR
+from grove.api.types.podclique import PodClique
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.api.types.podgang import PodGang
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES
@@ -21,6 +23,7 @@ from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.resources import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
+CLIQUES, GANGS = resource_of(PodClique.KIND), resource_of(PodGang.KIND)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bench.core.pod_timing import watching
+from bench.core.pod_timing import all_gone, watching
 from bench.core.process_cost import Audit
 from bench.core.setup import SETS, new_namespace, operator, template
 from grove.api.types.podcliqueset import PodCliqueSet
@@ -103,5 +103,6 @@ async def _deployed(
         yield Audit(cluster.state.audit_log), until
         await client.delete(SETS, "groups", namespace=namespace, as_type=Object)
         await stopwatch.at_most(0, time.monotonic())
+        await all_gone(client, SETS, namespace)  # or the operator of the next measurement deletes the rest
         task.cancel()
         await asyncio.wait([task])

@@ -1,0 +1,90 @@
+"""Measures the floors: what clients without any logic need, in the same cluster and run as the operator."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from bench.core.baseline_client import IN_FLIGHT
+from bench.core.pod_timing import Stopwatch, gone_at, watching
+from bench.core.setup import CLIQUES, GANGS, new_namespace
+from grove.kube.client.client import Client
+from grove.kube.client.decoding import Object
+from grove.kube.client.resource import NAMESPACES, PODS, Resource
+from grove.kube.errors import NotFound
+from grove.local.cluster.lifecycle import LocalCluster
+
+PODS_EACH = 2
+Result = dict[str, Any]
+
+
+async def pods(client: Client, cluster: LocalCluster, replicas: int) -> Result:
+    """Pods alone: created, then half of them deleted, then the others."""
+    async with watching(client, await _namespace(client, "pods")) as stopwatch:
+        result = await _started(cluster, "pods", replicas, stopwatch)
+        names = await _names(client, PODS, "floor-pods")
+        began, half = time.monotonic(), len(names) // 2
+        await _delete(client, "floor-pods", ((PODS, name) for name in names[:half]))
+        result["deleted_half"] = await stopwatch.at_most(len(names) - half, began)
+        again = time.monotonic()
+        await _delete(client, "floor-pods", ((PODS, name) for name in names[half:]))
+        result["deleted"] = result["deleted_half"] + await stopwatch.at_most(0, again)
+    await client.delete(NAMESPACES, "floor-pods", as_type=Object)
+    return result
+
+
+async def contract(client: Client, cluster: LocalCluster, replicas: int) -> Result:
+    """All objects and statuses of the contract: created, then pods, cliques and gangs deleted."""
+    namespace = await _namespace(client, "contract")
+    async with watching(client, namespace) as stopwatch:
+        began = time.monotonic()
+        result = await _started(cluster, "contract", replicas, stopwatch)
+        result["ready"] = max(result["ready"], time.monotonic() - began)  # until the last status
+        kinds = (PODS, CLIQUES, GANGS)
+        found = [(kind, name) for kind in kinds for name in await _names(client, kind, namespace)]
+        async with gone_at(client, namespace, *kinds) as gone:
+            began = time.monotonic()
+            await _delete(client, namespace, found)
+            result["deleted"] = max((await gone()).values()) - began
+    await client.delete(NAMESPACES, namespace, as_type=Object)
+    return result
+
+
+async def _namespace(client: Client, kind: str) -> str:
+    await new_namespace(client, f"floor-{kind}")
+    return f"floor-{kind}"
+
+
+async def _started(cluster: LocalCluster, kind: str, replicas: int, stopwatch: Stopwatch) -> Result:
+    """Run the client, and wait for its pods."""
+    count, began = replicas * PODS_EACH, time.monotonic()
+    command = ("-m", "bench.core.baseline_client", kind, str(cluster.kubeconfig), f"floor-{kind}")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, str(replicas), stdout=asyncio.subprocess.PIPE
+    )
+    created = await stopwatch.created(count, began)
+    ready = await stopwatch.ready(count, began)
+    printed, _ = await process.communicate()
+    assert process.returncode == 0
+    return {"created": created, "ready": ready, "cpu": float(printed)}
+
+
+async def _names(client: Client, resource: Resource, namespace: str) -> list[str]:
+    found = await client.list(resource, as_type=Object, namespace=namespace)
+    return [each.metadata.name for each in found.items]
+
+
+async def _delete(client: Client, namespace: str, found: Iterable[tuple[Resource, str]]) -> None:
+    """Delete objects, 32 requests in flight."""
+    rest = iter(found)
+
+    async def worker() -> None:
+        for resource, name in rest:
+            with suppress(NotFound):  # the garbage collector was faster
+                await client.delete(resource, name, namespace=namespace, as_type=Object)
+
+    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
