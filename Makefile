@@ -7,6 +7,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ENV    := $(VENV)/.installed
 BENCH  := $(VENV)/.bench-installed
+AUDIT  := $(VENV)/.audit-installed
+LOCKS  := requirements.lock requirements-bench.lock requirements-audit.lock
 
 # Cluster tests mostly wait, so that several run in parallel: each worker has its own control plane (1 to 2 GiB).
 WORKERS ?= 3
@@ -33,6 +35,10 @@ $(BENCH): $(ENV) requirements-bench.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
 
+$(AUDIT): $(ENV) requirements-audit.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
+	@touch $@
+
 .PHONY: demo
 demo: $(ENV) ## start a local control plane, an operator and a sample workload, and show them
 	@$(BIN)/grove demo
@@ -49,6 +55,7 @@ down: $(ENV) ## stop the local cluster and remove its state
 test: $(ENV) ## run all tests, on a real control plane that is built when needed (KUBERNETES=1.36: another version)
 	@$(BIN)/grove cluster prepare
 	@$(BIN)/python -m tools.helm
+	@$(BIN)/python -m tools.browser || true # without a browser its tests are skipped, and fail in CI
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 # What depends on the version of Kubernetes: its schedulers, admission, and upgrades of a cluster.
@@ -86,7 +93,7 @@ fix: $(ENV) ## apply ruff's fixes and format, and regenerate the generated files
 	@$(BIN)/python -m tools.generated
 
 .PHONY: bench
-bench: bench-kube bench-webhooks bench-placement bench-cli bench-core ## run all benchmarks; results are ratios within one run
+bench: bench-kube bench-webhooks bench-placement bench-cli bench-dashboard bench-core ## run all benchmarks; results are ratios within one run
 
 .PHONY: bench-cli
 bench-cli: $(BENCH) ## benchmark how soon commands answer, on 500 nodes and 5,000 pods
@@ -95,6 +102,11 @@ bench-cli: $(BENCH) ## benchmark how soon commands answer, on 500 nodes and 5,00
 .PHONY: bench-core
 bench-core: $(BENCH) ## benchmark the operator against two baselines
 	@$(BIN)/python -m bench.core
+
+.PHONY: bench-dashboard
+bench-dashboard: $(BENCH) ## benchmark the dashboard in a browser, on 5,000 nodes and 20,000 pods
+	@$(BIN)/python -m tools.browser
+	@$(BIN)/python -m bench.dashboard
 
 .PHONY: bench-kube
 bench-kube: $(BENCH) ## benchmark the Kubernetes client against a bare loop and two other clients
@@ -108,9 +120,28 @@ bench-placement: $(BENCH) ## benchmark the placement of gangs: seconds of one co
 bench-webhooks: $(BENCH) ## benchmark admission requests per second on one core
 	@$(BIN)/python -m bench.webhooks
 
+.PHONY: krew
+krew: $(ENV) ## build the archives of kubectl-grove for krew, and their manifest, into dist/krew (URL=where they will be)
+	@test -n "$(URL)" || { echo 'say where the archives will be published: make krew URL=https://...' >&2; exit 1; }
+	@$(BIN)/python -m tools.krew --url "$(URL)" $(ARGS)
+
+.PHONY: sbom
+sbom: $(AUDIT) ## write software bills of materials of the package and the images to dist/sbom
+	@$(BIN)/python -m tools.sbom
+
+.PHONY: audit
+audit: $(AUDIT) ## look up known vulnerabilities of all pinned packages; needs the internet
+	@$(BIN)/pip-audit --strict --disable-pip --require-hashes $(LOCKS:%=--requirement %)
+
+.PHONY: image-digests
+image-digests: $(ENV) ## pin the base images of the Containerfile to the digests that their registry reports
+	@$(BIN)/python -m tools.image_digests
+
 .PHONY: lock
 lock: $(ENV) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --no-header --upgrade --quiet -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --group bench --constraint requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade --quiet -o requirements-bench.lock
+	@$(BIN)/uv pip compile pyproject.toml --group audit --constraint requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade --quiet -o requirements-audit.lock

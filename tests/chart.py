@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,18 @@ Body = dict[str, Any]
 CHART = ROOT / "charts" / "grove"
 NAMESPACE = "grove-system"
 ACCOUNT = "grove-operator"
+ADMISSION = "grove-admission"
+"""The name of the webhooks' own Deployment, Service and ServiceAccount."""
+DASHBOARD = "grove-dashboard"
+"""The name of the dashboard's Deployment, Service and ServiceAccount."""
+APART: Body = {"admission.separate": True}
+TOGETHER: Body = {"admission.separate": False}
+"""Values with which the operator serves the webhooks itself."""
 _RIGHTS = {
     resource.kind: resource
     for resource in (SERVICE_ACCOUNTS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS)
 }
+_AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 _LONG = 24 * 3600
 ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
@@ -77,14 +86,34 @@ def _rendered(chart: Path, *values: str) -> str:
 
 
 def one(objects: list[Body], kind: str, name: str = "") -> Body:
-    """The only object of a kind, or of a kind and name."""
-    (found,) = (each for each in objects if each["kind"] == kind and name in ("", each["metadata"]["name"]))
+    """The only object of a kind, or of a kind and name; without a name, not that of the webhooks."""
+    (found,) = (
+        each
+        for each in objects
+        if each["kind"] == kind
+        and (each["metadata"]["name"] == name if name else each["metadata"]["name"] != ADMISSION)
+    )
     return found
 
 
 def hooked(found: Body) -> str:
     """The events at which Helm runs a hook; empty if the object is not a hook."""
     return (found["metadata"].get("annotations") or {}).get("helm.sh/hook", "")
+
+
+def operator_rights(values: Body | None = None) -> list[Body]:
+    """The operator's ServiceAccount, its roles and their bindings; with APART, also those of the webhooks."""
+    return [
+        each
+        for each in render({**TOGETHER, **(values or {})})
+        if each["kind"] in _RIGHTS and not hooked(each) and not aggregated_to(each)
+    ]
+
+
+def aggregated_to(found: Body) -> set[str]:
+    """Kubernetes' own roles to which the rules of a ClusterRole are added."""
+    labels = found["metadata"].get("labels") or {}
+    return {key.removeprefix(_AGGREGATE) for key in labels if key.startswith(_AGGREGATE)}
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -130,11 +159,11 @@ async def operator_account_of(cluster: LocalCluster, values: Body | None = None,
             field_manager="tests",
             as_type=dict,
         )
-        rights = [right for right in render(values) if right["kind"] in _RIGHTS and not hooked(right)]
+        rights = operator_rights(values)
         for right in rights:
             await apply(client, _renamed(right, called) if called else right)
         name = f"{ACCOUNT}-{called}" if called else ACCOUNT
-        await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{name}", rights)
+        await until_granted(client, rights)
         return await account(client, cluster, NAMESPACE, name)
 
 
@@ -149,34 +178,55 @@ async def grant_lease_and_secret(client: Client, namespace: str) -> None:
     """Allow the operator's lease and Secret in another namespace, as if it was installed there."""
     rights = [
         {**right, "metadata": {**right["metadata"], "namespace": namespace}}
-        for right in render()
+        for right in render(TOGETHER)
         if right["metadata"].get("namespace") == NAMESPACE and right["kind"] in ("Role", "RoleBinding")
     ]
     for right in rights:
         await apply(client, right)
-    await until_granted(client, f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", rights)
+    await until_granted(client, rights)
 
 
-async def until_granted(client: Client, user: str, rights: list[Body]) -> None:
+def granted_roles(rights: list[Body]) -> Iterator[tuple[Body, Body]]:
+    """Each subject of a binding among these, with its role."""
+    roles = {(each["kind"], *_place(each)): each for each in rights if "rules" in each}
+    for binding in (each for each in rights if "roleRef" in each):
+        kind, (namespace, _) = binding["roleRef"]["kind"], _place(binding)
+        for subject in binding["subjects"]:
+            yield subject, roles[kind, namespace, binding["roleRef"]["name"]]
+
+
+def _place(found: Body) -> tuple[str, str]:
+    return found["metadata"].get("namespace", ""), found["metadata"]["name"]
+
+
+async def until_granted(client: Client, rights: list[Body]) -> None:
     """Wait until RBAC is effective, by one permission of each role: API servers do not report when."""
 
     async def granted() -> bool:
-        roles = (right for right in rights if right["kind"] in ("ClusterRole", "Role"))
-        return all([await _may(client, user, role) for role in roles])
+        return all([await _has(client, subject, role) for subject, role in granted_roles(rights)])
 
     await eventually(granted)
 
 
-async def _may(client: Client, user: str, role: Body) -> bool:
-    rule = role["rules"][-1]
-    resource, _, subresource = rule["resources"][0].partition("/")
+async def _has(client: Client, subject: Body, role: Body) -> bool:
+    rule, user = role["rules"][-1], f"system:serviceaccount:{subject['namespace']}:{subject['name']}"
+    group, resource, verb = (rule[key][0] for key in ("apiGroups", "resources", "verbs"))
+    name = (rule.get("resourceNames") or [""])[0]
+    return await may(client, user, verb, group, resource, role["metadata"].get("namespace", ""), name)
+
+
+async def may(
+    client: Client, user: str, verb: str, group: str, resource: str, namespace: str = "", name: str = ""
+) -> bool:
+    """Whether the API server permits a user a request for a resource or a subresource."""
+    plural, _, subresource = resource.partition("/")
     attributes = {
-        "namespace": role["metadata"].get("namespace", ""),
-        "group": rule["apiGroups"][0],
-        "resource": resource,
+        "namespace": namespace,
+        "group": group,
+        "resource": plural,
         "subresource": subresource,
-        "name": (rule.get("resourceNames") or [""])[0],
-        "verb": rule["verbs"][0],
+        "name": name,
+        "verb": verb,
     }
     body = {
         "apiVersion": ACCESS_REVIEWS.api_version,

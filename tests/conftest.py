@@ -18,6 +18,7 @@ from grove.kube.client.resource import NAMESPACES
 from grove.local.build.binaries import Binaries
 from grove.local.build.versions import default_minor, is_older
 from grove.local.cluster.lifecycle import LocalCluster
+from grove.logger import configured
 from tests.clusters import Clusters, programs, stop_leftovers
 from tests.namespaces import make_namespace
 
@@ -51,6 +52,7 @@ def pytest_runtest_setup() -> None:
     process configured is dropped first: a command under test logs warnings only."""
     structlog.reset_defaults()
     structlog.configure(processors=_PROCESSORS)
+    configured()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

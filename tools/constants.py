@@ -25,6 +25,7 @@ FORMATS = {
     "schedulers/kai_topology.py": {"_MAX_NAME"},
     "schedulers/kube.py": {"_WEIGHT"},
     "schedulers/kube_podgroups.py": {"_SUFFIX"},
+    "webhooks/conversion/unread_objects.py": {"_IN_REQUEST"},
 }
 """Constants by module that are parts of formats and protocols: hash lengths, codes, limits of the API."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from grove.api.crds import crd
 from grove.cli.commands.crds import render
 from grove.dynamo.api import crd_definitions
-from tools import reference, values_schema
+from tools import cli_reference, reason_words, reference, values_schema
 from tools.versions import page as versions_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,9 +52,20 @@ def api_reference() -> Files:
     return {Path("docs/api-reference.md"): reference.page()}
 
 
+def command_line() -> Files:
+    """The reference of the command line."""
+    return {Path("docs/cli.md"): cli_reference.page()}
+
+
 def chart_values() -> Files:
     """The schema of the chart's values."""
     return {Path("charts/grove/values.schema.json"): values_schema.page()}
+
+
+def dashboard_words() -> Files:
+    """What reasons mean, for the pages of the dashboard."""
+    path = Path("src/grove/dashboard/static/js/pages/parts/reason_words.js")
+    return {path: reason_words.page()}
 
 
 def kubernetes_versions() -> Files:
@@ -66,8 +77,10 @@ GENERATORS: tuple[Callable[[], Files], ...] = (
     crds,
     dynamo_crds,
     api_reference,
+    command_line,
     chart_values,
     kubernetes_versions,
+    dashboard_words,
 )
 OWNED_FOLDERS = (CRDS, DYNAMO_CRDS)
 """Folders with only generated files: other files in them are obsolete."""

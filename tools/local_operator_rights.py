@@ -16,8 +16,14 @@ from tools import helm
 
 Body = dict[str, Any]
 CHART = Path(__file__).resolve().parent.parent / "charts" / "grove"
-VALUES = ("config.topologyAwareScheduling.enabled=true", "config.network.autoMNNVLEnabled=true")
-"""Those in which the configuration of a local operator differs from the chart's."""
+VALUES = (
+    "config.topologyAwareScheduling.enabled=true",
+    "config.network.autoMNNVLEnabled=true",
+    "admission.separate=false",
+    "rbac.aggregate=false",
+)
+"""Those in which the configuration of a local operator differs from the chart's. Roles for users are left
+out: the user of a local cluster is its administrator."""
 _KINDS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 _HEAD = "# Written by tools/local_operator_rights.py from the chart: do not edit.\n"
 

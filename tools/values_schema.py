@@ -24,7 +24,8 @@ _PLAIN: dict[Any, Schema] = {
     bool: {"type": "boolean"},
     object: {},
 }
-_CHART_DECIDES = ("apiVersion", "kind")
+_CHART_DECIDES = ("apiVersion", "kind", "namespaces")
+_NAMESPACE = {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"}
 _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
 _WEBHOOKS = ("podCliqueSetValidation", "podCliqueSetDefaulting", "clusterTopologyValidation", "authorizer")
 _UNUSED = "Accepted for compatibility with upstream's values and not used."
@@ -39,6 +40,14 @@ def values() -> Schema:
     """The schema of all values."""
     schema = _closed(
         replicaCount={"type": "integer", "minimum": 0},
+        admission=_closed(
+            separate=_YES_NO,
+            replicaCount={"type": "integer", "minimum": 0},
+            serviceAccount=_closed(annotations=_TEXTS),
+            resources=_OBJECT,
+        ),
+        dashboard=_dashboard(),
+        namespaces={"type": "array", "items": _NAMESPACE, "uniqueItems": True},
         image=_closed(**_IMAGE, pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]}),
         initContainer=_closed(image=_closed(**_IMAGE)),
         imagePullSecrets=_OBJECTS,
@@ -47,7 +56,7 @@ def values() -> Schema:
         serviceAccount=_closed(
             name={"type": "string", "minLength": 1}, annotations=_TEXTS, labels=_TEXTS, automount=_YES_NO
         ),
-        rbac=_closed(create=_YES_NO),
+        rbac=_closed(create=_YES_NO, aggregate=_YES_NO),
         podLabels=_TEXTS,
         podAnnotations=_TEXTS,
         podSecurityContext=_OBJECT,
@@ -65,13 +74,19 @@ def values() -> Schema:
         deployment=_closed(annotations=_TEXTS, labels=_TEXTS, env=_OBJECTS),
         service=_closed(
             name={"const": "grove-operator"},
-            type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
+            type=_SERVICE_TYPE,
             clusterIP=_TEXT,
             annotations=_TEXTS,
             labels=_TEXTS,
             port={**_PORT, "description": _UNUSED},
         ),
-        networkPolicy=_closed(enabled=_YES_NO, metricsFrom=_OBJECTS, egress=_OBJECTS),
+        networkPolicy=_closed(
+            enabled=_YES_NO,
+            webhooksFrom=_OBJECTS,
+            metricsFrom=_OBJECTS,
+            dashboardFrom=_OBJECTS,
+            egress=_OBJECTS,
+        ),
         metrics=_closed(
             serviceMonitor=_closed(
                 enabled=_YES_NO, name=_TEXT, labels=_TEXTS, interval=_TEXT, scrapeTimeout=_TEXT
@@ -86,7 +101,7 @@ def values() -> Schema:
         ),
         jobs=_closed(podAnnotations=_TEXTS),
         crdInstaller=_closed(enabled=_YES_NO, image={**_OBJECT, "description": _UNUSED}),
-        uninstaller=_closed(enabled=_YES_NO),
+        uninstaller=_closed(enabled=_YES_NO, additionalRules={"type": "array", "items": _RULE}),
         config=_configuration(),
         **_upstream(),
         **{"global": _OBJECT, "enabled": _YES_NO},
@@ -96,6 +111,17 @@ def values() -> Schema:
         "title": "Values of Grove's chart",
         **schema,
     }
+
+
+def _dashboard() -> Schema:
+    return _closed(
+        enabled=_YES_NO,
+        serviceAccount=_closed(annotations=_TEXTS),
+        tls=_closed(secretName=_TEXT),
+        service=_closed(type=_SERVICE_TYPE, annotations=_TEXTS),
+        ingress=_closed(enabled=_YES_NO, className=_TEXT, host=_TEXT, tls=_OBJECTS, annotations=_TEXTS),
+        resources=_OBJECT,
+    )
 
 
 def _upstream() -> dict[str, Schema]:
@@ -122,6 +148,8 @@ def _configuration() -> Schema:
     for server in servers.values():
         server["properties"]["port"] |= _PORT
     servers["healthProbes"]["properties"]["enable"] = _YES_NO
+    # Helm reads `packDomains: off` as false.
+    schema["properties"]["network"]["properties"]["packDomains"]["enum"].append(False)
     servers["webhooks"]["properties"]["certProvisionMode"]["enum"].append("")
     schema["properties"]["scheduler"]["properties"]["profiles"]["items"] |= {
         "if": {"properties": {"name": {"const": DEFAULT_SCHEDULER}}, "required": ["name"]},
@@ -180,7 +208,13 @@ _IMAGE: dict[str, Schema] = {
     "tag": _TEXT,
     "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
 }
+_SERVICE_TYPE: Schema = {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}
 _YES_NO: Schema = {"type": "boolean"}
 _OBJECT: Schema = {"type": "object"}
 _OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
+_NAMES: Schema = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_RULE: Schema = {
+    **_closed(apiGroups=_NAMES, resources=_NAMES, resourceNames=_NAMES, verbs=_NAMES),
+    "required": ["apiGroups", "resources", "verbs"],
+}
 _TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}

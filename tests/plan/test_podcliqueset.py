@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from grove.api.intents import Patch
 from grove.api.meta import Condition
 from grove.api.naming import well_known
 from grove.api.types.common import LastError
+from grove.api.types.podcliqueset import PodCliqueSetUpdateProgress, ReplicaUpdateProgress
 from grove.plan.desired.template_hash import generation_hash
 from grove.plan.model import ReplicaReport, ReplicaSummary
 from grove.plan.podcliqueset import plan_set
@@ -67,6 +69,29 @@ def test_errors_reported_before_every_replica_has_reported() -> None:
     slow = LastError("ERR_SLOW_CREATE", "creating pods takes longer", "2026-01-01T00:00:00Z")
     status = status_of(plan_set(SetSnapshot(known, {}, errors=(slow,)), NOW))
     assert replace(status, conditions=()) == replace(known.status, last_errors=(slow,))
+
+
+@pytest.mark.parametrize(
+    ("observed", "ended", "updating"),
+    [(3, None, True), (2, None, False), (3, "2026-01-01T00:01:00Z", False)],
+    ids=["counts", "new generation", "ended"],
+)
+def test_only_counts_of_update_are_marked_as_updating(observed, ended, updating) -> None:
+    progress = PodCliqueSetUpdateProgress(
+        update_started_at="2026-01-01T00:00:00Z",
+        update_ended_at=ended,
+        currently_updating=() if ended else (ReplicaUpdateProgress(0, "2026-01-01T00:00:00Z"),),
+    )
+    known = the_set(1, well_known.SET_FINALIZER)
+    status = replace(
+        known.status,
+        observed_generation=observed,
+        current_generation_hash=HASH,
+        update_progress=progress,
+    )
+    reports = {0: ReplicaReport(3, replace(GOOD, updated=False, update_complete=bool(ended)))}
+    (found,) = plan_set(SetSnapshot(replace(known, status=status), reports), NOW).status_updates
+    assert found.updating is updating
 
 
 def test_replicas_are_summed_and_surplus_ones_ignored() -> None:

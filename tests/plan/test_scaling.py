@@ -340,6 +340,7 @@ def test_deleted_replica_emits_event_for_base_gang_only():
     gangs = [intent.id for intent in plan.intents if intent.id.startswith("delete PodGang")]
     assert (len(gangs), len(plan.events)) == (2, 1)
     (event,) = plan.events
-    assert (event.regarding.name, event.note, event.together) == ("wl", "Deleted PodGang wl-1", True)
+    assert (event.regarding.name, event.note) == ("wl", "Deleted PodGang wl-1")
+    assert event.together == "Deleted {count} PodGangs"
     pods = [intent for intent in plan.intents if intent.id.startswith("delete Pod ")]
     assert {intent.regarding.name for intent in pods} == {"wl-1-a", "wl-1-x-0-b", "wl-1-x-1-b"}

@@ -68,6 +68,7 @@ def reviewer(
     *,
     authorizer: bool = True,
     dynamo: bool = True,
+    inference_pools: bool = True,
 ) -> Reviewer:
     """A reviewer with empty caches; by default the API server has no objects either."""
     client = Client(replies or StubTransport(lambda _: refused(404, "NotFound"), lambda _: 0.0))
@@ -76,7 +77,11 @@ def reviewer(
         caches, client, facts or Facts(operator_user=OPERATOR, backends=in_use("kai-scheduler"))
     )
     around = GraphContext(topology_aware=True, scheduler="kai-scheduler")
-    graphs = GraphClusterFacts(caches, cluster_facts, around) if dynamo else None
+    graphs = (
+        GraphClusterFacts(caches, cluster_facts, around, inference_pools=lambda: inference_pools)
+        if dynamo
+        else None
+    )
     return Reviewer(cluster_facts, authorizer=authorizer, graphs=graphs)
 
 

@@ -46,6 +46,15 @@ async def test_graph_update_is_validated_against_stored():
     assert "cannot be added" in response["status"]["message"]
 
 
+async def test_endpoint_picker_is_denied_without_pools():
+    body = deployment(component("Epp", "epp", eppConfig={"config": {}}))
+    for served in (True, False):
+        by = reviewer(inference_pools=served)
+        response = await respond(by, Path.VALIDATE_GRAPH, graph_review("CREATE", body))
+        assert response["allowed"] is served
+    assert "the cluster does not serve inference.networking.k8s.io/v1" in response["status"]["message"]
+
+
 async def test_topology_missing_in_cache_is_read_for_graph():
     levels = [{"domain": domain, "key": f"example/{domain}"} for domain in ("zone", "block")]
     topology = {"metadata": {"name": "dc"}, "spec": {"levels": levels}}

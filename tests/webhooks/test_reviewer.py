@@ -8,6 +8,7 @@ import json
 import msgspec
 import pytest
 
+from grove import timing
 from grove.api.naming import labels
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.client.client import Client
@@ -200,6 +201,19 @@ async def test_object_without_set_is_allowed_with_warning():
     assert "does not exist" in response["warnings"][0]
     unlabelled = await respond(reviewer(), Path.AUTHORIZE, managed("DELETE", object_labels={}))
     assert "has no label" in unlabelled["warnings"][0]
+
+
+async def test_object_with_too_many_values_is_denied():
+    many = workload(cliques=[{}] * (timing.OBJECT_VALUES + 1))
+    for path in (Path.DEFAULT_SET, Path.VALIDATE_SET):
+        response = await respond(reviewer(), path, review("CREATE", many))
+        assert response["status"]["message"] == (
+            "request.object: more than 100,000 values: divide it into several objects"
+        )
+    commas = default_set(workload())
+    commas["metadata"]["annotations"] = {"a": '",\\"' * timing.OBJECT_VALUES}
+    response = await respond(reviewer(), Path.DEFAULT_SET, review("CREATE", commas))
+    assert response["allowed"], "what is in strings does not count"
 
 
 async def test_authorizer_disabled_serves_no_path():

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from aiohttp import web
 
 from grove.kube.certs.certificates import KeyPair, issue_authority, issue_serving
 from grove.kube.certs.serving_context import ServingContext
-from grove.webhooks import selfcheck, server
+from grove.webhooks import selfcheck
 from grove.webhooks.configuration_watch import WebhookClientConfig
+from tests.webhooks import http_server
 from tests.webhooks.reviews import reviewer
 
 NOW = datetime.now(UTC)
@@ -25,11 +25,8 @@ async def serving(pair: KeyPair | None) -> AsyncIterator[tuple[str, int]]:
     context = ServingContext()
     if pair is not None:
         context.use(pair)
-    runner = server.runner(server.application(reviewer()))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context.context).start()
-    yield "127.0.0.1", runner.addresses[0][1]
-    await runner.cleanup()
+    async with http_server.serving(reviewer(), context.context) as address:
+        yield address
 
 
 GOOD = issue_serving(AUTHORITY, (HOST,), NOW)

@@ -11,12 +11,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from grove import timing
 from grove.rules.podcliqueset.defaults import default_set
 from grove.webhooks import server
 from grove.webhooks.registrations import Path
+from tests.webhooks.http_server import serving
 from tests.webhooks.reviews import UID, review, reviewer, workload
 
 JSON = {"Content-Type": "application/json"}
@@ -25,11 +25,8 @@ GOOD = json.dumps(review("CREATE", default_set(workload()))).encode()
 
 @pytest.fixture
 async def url() -> AsyncIterator[str]:
-    runner = server.runner(server.application(reviewer()))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    async with serving(reviewer()) as (host, port):
+        yield f"http://{host}:{port}"
 
 
 async def response_to(

@@ -12,6 +12,52 @@ app.kubernetes.io/name: {{ include "grove.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* "yes" if the webhooks have a Deployment of their own. */}}
+{{- define "grove.admissionApart" -}}
+{{- if .Values.admission.separate }}yes{{ end }}
+{{- end }}
+
+{{- define "grove.admissionName" -}}
+grove-admission
+{{- end }}
+
+{{/*
+The pods of the webhooks have the labels of the operator's Service, so that it selects both: only pods with a port
+`webhooks` get reviews. That is why an upgrade from operators that served them has no outage.
+*/}}
+{{- define "grove.admissionSelector" -}}
+{{ include "grove.selector" . }}
+app.kubernetes.io/component: admission
+{{- end }}
+
+{{- define "grove.dashboardName" -}}
+grove-dashboard
+{{- end }}
+
+{{/* Another name than that of the operator, whose Service and disruption budget must not select it. */}}
+{{- define "grove.dashboardSelector" -}}
+app.kubernetes.io/name: {{ include "grove.dashboardName" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{/* The labels of the dashboard's objects: those of the release, and its own, which win. Call with (list $ <labels> ...). */}}
+{{- define "grove.dashboardLabels" -}}
+{{- $top := index . 0 }}
+{{- mergeOverwrite (include "grove.labelsWith" . | fromYaml) (include "grove.dashboardSelector" $top | fromYaml) | toYaml }}
+{{- end }}
+
+{{/* The metadata of an object of the dashboard. Call with (list $ <annotations> ...). */}}
+{{- define "grove.dashboardMetadata" -}}
+{{- $top := index . 0 -}}
+name: {{ include "grove.dashboardName" $top }}
+namespace: {{ $top.Release.Namespace }}
+labels:
+  {{- include "grove.dashboardLabels" (list $top) | nindent 2 }}
+{{- with include "grove.annotations" . }}
+{{ . }}
+{{- end }}
+{{- end }}
+
 {{- define "grove.commonLabels" -}}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -75,6 +121,9 @@ annotations:
 {{- if not $election.resourceNamespace }}
 {{- $_ := set $config "leaderElection" (merge (dict "resourceNamespace" .Release.Namespace) $election) }}
 {{- end }}
+{{- with .Values.namespaces }}
+{{- $_ := set $config "namespaces" . }}
+{{- end }}
 {{- merge (dict "apiVersion" "operator.config.grove.io/v1alpha1" "kind" "OperatorConfiguration") $config | toYaml }}
 {{- end }}
 
@@ -95,6 +144,11 @@ grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
 {{ .Values.config.server.webhooks.serverCertDir | default "/etc/grove-operator/webhook-certs" }}
 {{- end }}
 
+{{/* The vendors whose fabric domains are managed, as a JSON array; null is the default of the operator. */}}
+{{- define "grove.fabrics" -}}
+{{- if kindIs "invalid" .Values.config.fabrics }}["nvidia"]{{ else }}{{ toJson .Values.config.fabrics }}{{ end }}
+{{- end }}
+
 {{/* "yes" if a scheduler profile of that name is configured. Call with (list $ "kai-scheduler"). */}}
 {{- define "grove.usesScheduler" -}}
 {{- range (index . 0).Values.config.scheduler.profiles }}
@@ -112,11 +166,48 @@ grove-operator-cm-{{ include "grove.config" . | sha256sum | trunc 8 }}
 {{/* "yes" if the operator places gangs. The default is that of the operator; YAML reads Off as false. */}}
 {{- define "grove.placesGangs" -}}
 {{- $mode := include "grove.defaultSchedulerConfig" . | fromYaml | dig "placement" "All" | toString }}
-{{- if not (has $mode (list "Off" "false")) }}yes{{ end }}
+{{- if not (or .Values.namespaces (has $mode (list "Off" "false"))) }}yes{{ end }}
 {{- end }}
 
 {{- define "grove.priorityClass" -}}
 {{- if .Values.priorityClass.enabled }}{{ .Values.priorityClass.name }}{{ else }}{{ .Values.priorityClassName }}{{ end }}
+{{- end }}
+
+{{/* Spreads pods over hosts and zones. Call with (list $ "name of a selector"). */}}
+{{- define "grove.spread" -}}
+{{- $top := index . 0 }}
+{{- $selector := include (index . 1) $top }}
+{{- if kindIs "slice" $top.Values.topologySpreadConstraints }}
+{{- toYaml $top.Values.topologySpreadConstraints }}
+{{- else }}
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+- topologyKey: {{ . }}
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  matchLabelKeys: [pod-template-hash]
+  labelSelector:
+    matchLabels:
+      {{- $selector | nindent 6 }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The probes of a container with the health port. */}}
+{{- define "grove.probes" -}}
+{{- if ne (toString .Values.config.server.healthProbes.enable) "false" -}}
+startupProbe:
+  httpGet: {path: /healthz, port: health}
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /healthz, port: health}
+  periodSeconds: 10
+  timeoutSeconds: 5
+readinessProbe:
+  httpGet: {path: /readyz, port: health}
+  periodSeconds: 2
+  timeoutSeconds: 5
+{{- end }}
 {{- end }}
 
 {{/* Node selection, tolerations, pull secrets and security context of all pods of the chart. */}}

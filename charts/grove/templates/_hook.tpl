@@ -1,6 +1,7 @@
 {{/*
 A Job that Helm runs as a hook, with a ServiceAccount that exists only as long as the Job.
-Call with (dict "top" $ "name" ... "events" ... "args" (list ...) "rules" <yaml>).
+Call with (dict "top" $ "name" ... "events" ... "args" (list ...) "rules" <yaml> "namespaces" (list ...)). With namespaces
+it has the rules in these only.
 */}}
 {{- define "grove.hook" }}
 {{- $top := .top }}
@@ -10,26 +11,29 @@ kind: ServiceAccount
 metadata:
   {{- include "grove.hookMetadata" (merge (dict "weight" "-20" "namespaced" true) $metadata) | nindent 2 }}
 automountServiceAccountToken: false
+{{- range .namespaces | default (list "") }}
+{{- $kind := . | empty | ternary "ClusterRole" "Role" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
+kind: {{ $kind }}
 metadata:
-  {{- include "grove.hookMetadata" (merge (dict "weight" "-20" "clusterName" true) $metadata) | nindent 2 }}
+  {{- include "grove.hookMetadata" (merge (dict "weight" "-20" "clusterName" true "in" .) $metadata) | nindent 2 }}
 rules:
-  {{- .rules | nindent 2 }}
+  {{- $.rules | nindent 2 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
+kind: {{ $kind }}Binding
 metadata:
-  {{- include "grove.hookMetadata" (merge (dict "weight" "-19" "clusterName" true) $metadata) | nindent 2 }}
+  {{- include "grove.hookMetadata" (merge (dict "weight" "-19" "clusterName" true "in" .) $metadata) | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: grove:system:{{ .name }}
+  kind: {{ $kind }}
+  name: grove:system:{{ $.name }}
 subjects:
   - kind: ServiceAccount
-    name: {{ .name }}
+    name: {{ $.name }}
     namespace: {{ $top.Release.Namespace }}
+{{- end }}
 ---
 apiVersion: batch/v1
 kind: Job
@@ -72,6 +76,8 @@ spec:
 name: {{ if .clusterName }}grove:system:{{ end }}{{ .name }}
 {{- if .namespaced }}
 namespace: {{ .top.Release.Namespace }}
+{{- else if .in }}
+namespace: {{ .in }}
 {{- end }}
 labels:
   app.kubernetes.io/name: {{ .name }}

@@ -9,16 +9,19 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [grove.io]
   resources: [podcliques, podcliquescalinggroups]
   verbs: [get, list, watch, create, patch, delete]
+{{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.dynamo.enabled }}
+# Levels of topology constraints.
 - apiGroups: [grove.io]
   resources: [clustertopologies, clustertopologybindings]
   verbs: [get, list, watch]
+{{- end }}
+{{- if .Values.config.topologyAwareScheduling.enabled }}
 - apiGroups: [grove.io]
-  resources:
-    - podcliquesets/status
-    - podcliques/status
-    - podcliquescalinggroups/status
-    - clustertopologies/status
-    - clustertopologybindings/status
+  resources: [clustertopologies/status, clustertopologybindings/status]
+  verbs: [patch]
+{{- end }}
+- apiGroups: [grove.io]
+  resources: [podcliquesets/status, podcliques/status, podcliquescalinggroups/status]
   verbs: [patch]
 # To set blockOwnerDeletion in owner references, where OwnerReferencesPermissionEnforcement is enabled.
 - apiGroups: [grove.io]
@@ -36,23 +39,16 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, list, watch, create, patch, delete]
+{{- if .Values.config.startOrder.enabled }}
 # Only to be granted to init containers that wait for other pods: RBAC lets no one grant rights they do not have.
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [get, list, watch]
-- apiGroups: [""]
-  resources: [services]
-  verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [""]
-  resources: [serviceaccounts]
-  verbs: [get, list, watch, create, patch, delete]
-# Created and never read: the control plane writes the token, and pods mount the Secret.
-- apiGroups: [""]
-  resources: [secrets]
-  verbs: [create]
-- apiGroups: [rbac.authorization.k8s.io]
-  resources: [roles, rolebindings]
-  verbs: [get, list, watch, create, delete]
+{{ include "grove.accountRules" . }}
+{{- end }}
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [get, list, watch, create, patch, delete]
@@ -77,16 +73,9 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   verbs: [get, list, watch]
-{{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
-# To read and write the caBundle of the webhook configurations.
-- apiGroups: [admissionregistration.k8s.io]
-  resources: [mutatingwebhookconfigurations]
-  resourceNames: [podcliqueset-defaulting-webhook]
-  verbs: {{ $verbs }}
-- apiGroups: [admissionregistration.k8s.io]
-  resources: [validatingwebhookconfigurations]
-  resourceNames: [podcliqueset-validating-webhook, clustertopology-validating-webhook, authorizer-webhook]
-  verbs: {{ $verbs }}
+{{- if not (include "grove.admissionApart" .) }}
+{{- include "grove.webhookConfigurationRules" . }}
+{{- end }}
 # Node labels for topologies; accelerators and channels for automatic domains.
 {{- if or .Values.config.topologyAwareScheduling.enabled .Values.config.network.autoMNNVLEnabled }}
 - apiGroups: [""]
@@ -94,13 +83,14 @@ the API server. The verbs are those that it uses: it patches objects and never r
   verbs: [get, list, watch]
 {{- end }}
 # The domain objects of each vendor whose fabric is managed. Cliques may request one in any cluster.
-{{- if has "nvidia" .Values.config.fabrics }}
+{{- $fabrics := include "grove.fabrics" . | fromJsonArray }}
+{{- if has "nvidia" $fabrics }}
 - apiGroups: [resource.nvidia.com]
   resources: [computedomains]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
 # To count how many pods can be in domains at once.
-{{- if .Values.config.fabrics }}
+{{- if $fabrics }}
 - apiGroups: [resource.k8s.io]
   resources: [resourceslices]
   verbs: [list, watch]
@@ -114,6 +104,7 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [scheduling.run.ai]
   resources: [podgroups]
   verbs: [get, list, watch, create, patch, delete]
+{{- if .Values.config.topologyAwareScheduling.enabled }}
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [get, list, watch, create, patch, delete]
@@ -121,6 +112,7 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [grove.io]
   resources: [clustertopologies/finalizers, clustertopologybindings/finalizers]
   verbs: [update]
+{{- end }}
 {{- end }}
 {{- range .Values.config.scheduler.profiles }}
 {{- if and (eq .name "default-scheduler") (dig "config" "gangScheduling" false .) }}
@@ -137,6 +129,20 @@ the API server. The verbs are those that it uses: it patches objects and never r
   resources: [queues]
   verbs: [get]
 {{- end }}
+{{- end }}
+
+{{/* ServiceAccounts with roles and tokens: for init containers of start orders, and for the pods of deployments. */}}
+{{- define "grove.accountRules" -}}
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get, list, watch, create, patch, delete]
+# Created and never read: the control plane writes the token, and pods mount the Secret.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, delete]
 {{- end }}
 
 {{/* Further rules to place gangs: what the scheduler knows about nodes and pods, and nominations of pods. */}}
@@ -169,8 +175,11 @@ the API server. The verbs are those that it uses: it patches objects and never r
   verbs: [get, list, watch]
 {{- end }}
 
-{{/* Further rules for DynamoGraphDeployments; the rule to create Secrets is above. */}}
+{{/* Further rules for DynamoGraphDeployments. */}}
 {{- define "grove.dynamoRules" -}}
+{{- if not .Values.config.startOrder.enabled }}
+{{- include "grove.accountRules" . }}
+{{- end }}
 # The planner of a deployment is granted the right to patch it, and RBAC lets no one grant rights they do not have.
 - apiGroups: [nvidia.com]
   resources: [dynamographdeployments]
@@ -203,6 +212,10 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create]
+# Of deployments with an endpoint picker, which is granted the right to read them.
+- apiGroups: [inference.networking.k8s.io]
+  resources: [inferencepools]
+  verbs: [get, list, watch, create, patch]
 {{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "affinity") }}
 # To find out whether topology domains exist.
 - apiGroups: [""]
@@ -211,7 +224,8 @@ the API server. The verbs are those that it uses: it patches objects and never r
 {{- end }}
 {{- if and .Values.config.dynamo.withoutGrove (eq .Values.config.dynamo.topologyAwareScheduling.mode "kueue") }}
 - apiGroups: [kueue.x-k8s.io]
-  resources: [topologies]
+  # Workloads: why Kueue does not admit pods.
+  resources: [topologies, workloads]
   verbs: [list, watch]
 {{- end }}
 {{- if .Values.config.dynamo.withoutGrove }}
@@ -232,15 +246,9 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [nvidia.com]
   resources: [dynamoworkermetadatas]
   verbs: [get, list, watch, create, update, patch, delete]
-{{- $verbs := eq (include "grove.certificatesByHand" .) "yes" | ternary "[get, list, watch]" "[get, list, watch, patch]" }}
-- apiGroups: [admissionregistration.k8s.io]
-  resources: [mutatingwebhookconfigurations]
-  resourceNames: [dynamographdeployment-defaulting-webhook]
-  verbs: {{ $verbs }}
-- apiGroups: [admissionregistration.k8s.io]
-  resources: [validatingwebhookconfigurations]
-  resourceNames: [dynamographdeployment-validating-webhook]
-  verbs: {{ $verbs }}
+{{- if not (include "grove.admissionApart" .) }}
+{{- include "grove.graphWebhookConfigurationRules" . }}
+{{- end }}
 {{- end }}
 
 {{/* To find image pull secrets. RBAC has no rule by type of Secret, so this applies to all Secrets. */}}
@@ -248,6 +256,16 @@ the API server. The verbs are those that it uses: it patches objects and never r
 - apiGroups: [""]
   resources: [secrets]
   verbs: [list, watch]
+{{- end }}
+
+{{/* To review who reads metrics. */}}
+{{- define "grove.metricsRules" -}}
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
 {{- end }}
 
 {{/* The right to create Leases, and to get and change only the operator's own. */}}
@@ -259,44 +277,4 @@ the API server. The verbs are those that it uses: it patches objects and never r
   resources: [leases]
   resourceNames: [{{ .Values.config.leaderElection.resourceName }}]
   verbs: [get, list, watch, patch]
-{{- end }}
-
-{{- define "grove.certificateRules" -}}
-- apiGroups: [""]
-  resources: [secrets]
-  resourceNames: [{{ include "grove.certificateSecret" . }}]
-  verbs: [get, patch]
-{{- end }}
-
-{{/* A role and its binding to the operator's ServiceAccount. "key": where upstream's values have labels of the role. */}}
-{{- define "grove.grant" }}
-{{- range list .kind (printf "%sBinding" .kind) }}
-{{- $values := index $.top.Values (printf "%s%s" ($.key | default "none") (trimPrefix $.kind .)) }}
-{{- if ne . $.kind }}
----
-{{- end }}
-apiVersion: rbac.authorization.k8s.io/v1
-kind: {{ . }}
-metadata:
-  name: {{ $.name }}
-  {{- with $.namespace }}
-  namespace: {{ . }}
-  {{- end }}
-  labels:
-    {{- include "grove.labelsWith" (list $.top ($values).labels) | nindent 4 }}
-  {{- with include "grove.annotations" (list $.top) }}{{ . | nindent 2 }}{{ end }}
-{{- if eq . $.kind }}
-rules:
-  {{- $.rules | nindent 2 }}
-{{- else }}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: {{ $.kind }}
-  name: {{ $.name }}
-subjects:
-  - kind: ServiceAccount
-    name: {{ include "grove.account" $.top }}
-    namespace: {{ $.top.Release.Namespace }}
-{{- end }}
-{{- end }}
 {{- end }}

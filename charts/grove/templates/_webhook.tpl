@@ -55,6 +55,11 @@ webhooks:
       - name: not-by-exempt-users
         expression: {{ printf "!(request.userInfo.username in %s)" (toRawJson .) | squote }}
       {{- end }}
+    {{- with $top.Values.namespaces }}
+    namespaceSelector:
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+    {{- end }}
     {{- if .managedOnly }}
     objectSelector:
       matchLabels:

@@ -2,7 +2,8 @@
 
 Helm creates the CRDs of a chart once and never updates them. The whole `spec` is replaced: a server-side
 apply would keep fields that an earlier release declared and this one does not, because Helm is their field
-manager.
+manager. Only our conversion webhook stays, which the operator adds: without it, clients would get the wrong
+fields until the operator adds it again.
 """
 
 from __future__ import annotations
@@ -14,14 +15,22 @@ from typing import Any
 from msgspec import Struct
 
 from grove import timing
+from grove.api.meta import ObjectMeta
+from grove.dynamo.graph import mapping
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.crd_watch import CustomResourceDefinition
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import JSON, Client, Object
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS
 from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from grove.webhooks.conversion.registration import is_ours
 
 _MANAGER = "grove-crds"
+
+
+class _Stored(Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: dict[str, Any] = {}
 
 
 class AppliedCRD(Struct, frozen=True):
@@ -43,7 +52,7 @@ async def _apply(client: Client, definition: dict[str, Any]) -> AppliedCRD:
     name = definition["metadata"]["name"]
     for _ in range(timing.CRD_ATTEMPTS):
         try:
-            found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=Object)
+            found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=_Stored)
         except NotFound:
             found = None
         try:
@@ -52,7 +61,10 @@ async def _apply(client: Client, definition: dict[str, Any]) -> AppliedCRD:
                     CUSTOM_RESOURCE_DEFINITIONS, definition, field_manager=_MANAGER, as_type=Object
                 )
                 return AppliedCRD(name, "created")
-            updated = await _replace(client, name, found.metadata.resource_version, definition["spec"])
+            spec = definition["spec"]
+            if is_ours(conversion := mapping(found.spec.get("conversion"))):
+                spec = {**spec, "conversion": conversion}
+            updated = await _replace(client, name, found.metadata.resource_version, spec)
         except (AlreadyExists, Conflict):
             continue  # changed by another writer in between: read it again
         changed = updated.metadata.resource_version != found.metadata.resource_version

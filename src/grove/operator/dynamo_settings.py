@@ -16,6 +16,7 @@ from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS
 from grove.kube.errors import NotFound
 from grove.rules.model import Facts
 from grove.schedulers.registry import SchedulerBackends
+from grove.webhooks.conversion.registration import is_foreign
 
 
 class DynamoSettings(Struct, frozen=True):
@@ -44,9 +45,10 @@ async def dynamo_operator_conflict(client: Client) -> str:
         found: Any = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name, as_type=dict)
     except NotFound:
         return ""
-    if found.get("spec", {}).get("conversion", {}).get("strategy") != "Webhook":
+    if not is_foreign(found.get("spec", {}).get("conversion", {})):
         return ""
     return (
-        f"dynamo.enabled: CustomResourceDefinition {name} has a conversion webhook, so Dynamo's own operator "
-        "serves it: set dynamo.enabled to false, or remove that operator and its definition"
+        f"dynamo.enabled: CustomResourceDefinition {name} has a conversion webhook that is not ours, so "
+        "Dynamo's own operator serves it: set dynamo.enabled to false, or remove that operator and its "
+        "definition"
     )

@@ -18,6 +18,7 @@ from structlog.typing import EventDict, Processor
 
 from grove import timing
 from grove.api.configuration.types import LogFormat, LogLevel
+from grove.logger import configured
 
 _LEVELS = {LogLevel.DEBUG: logging.DEBUG, LogLevel.INFO: logging.INFO, LogLevel.ERROR: logging.ERROR}
 
@@ -25,6 +26,7 @@ _LEVELS = {LogLevel.DEBUG: logging.DEBUG, LogLevel.INFO: logging.INFO, LogLevel.
 def configure(level: LogLevel, format_: LogFormat) -> None:
     """Set level and format for the whole process."""
     as_json = format_ is LogFormat.JSON
+    configured()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -8,14 +8,11 @@ import socket
 from contextlib import suppress
 from functools import partial
 
-import structlog
-
 from grove import timing
 from grove.api.configuration.types import PODS_PER_SET, TopologyMode
 from grove.api.naming import labels
 from grove.dynamo.context import GraphContext
 from grove.fabrics.registry import Providers
-from grove.kube.cache.crd_watch import CrdWatch
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.retry import Backoff
@@ -23,6 +20,7 @@ from grove.kube.client.transport import Transport
 from grove.kube.events import EventRecorder
 from grove.kube.executor.cache_store import CacheStore
 from grove.kube.executor.executor import Executor
+from grove.logger import get_logger
 from grove.operator import python_gc
 from grove.operator.caches.dynamo import GraphCaches
 from grove.operator.caches.registry import Caches
@@ -32,7 +30,7 @@ from grove.operator.metrics.workloads import LeaderMetrics
 from grove.operator.reconcilers.dynamo import serve
 from grove.schedulers.registry import SchedulerBackends
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class Manager:
@@ -47,11 +45,13 @@ class Manager:
         grace: float = timing.QUEUE_STOP_TIMEOUT,
         init_image: str = "",
         topology_aware: bool = False,
+        start_order: bool = True,
         backends: SchedulerBackends | None = None,
         dynamo: DynamoSettings | None = None,
         fabrics: Providers | None = None,
         auto_fabric: bool = False,
         pods_per_set: int = PODS_PER_SET,
+        namespaces: tuple[str, ...] = (),
     ) -> None:
         self._transport = transport
         self._init_image = init_image
@@ -70,10 +70,14 @@ class Manager:
             pods_per_set=pods_per_set,
             placement=settings is not None,
             topology_aware=topology_aware,
+            reads_topologies=topology_aware or dynamo is not None,
+            start_order=start_order,
             scheduler_lease=settings.scheduler_lease if settings is not None else None,
         )
         self._dynamo = dynamo
         self.graphs = _graph_caches(dynamo.context) if dynamo is not None else None
+        for cache in (*self.caches.all, *(self.graphs.watched if self.graphs else ())):
+            cache.watch_only(namespaces)
         self.synced = asyncio.Event()
 
     async def run(self, writes: Transport | None = None) -> None:
@@ -85,15 +89,16 @@ class Manager:
     async def watch(self) -> None:
         """Run the reflectors of all caches, until cancelled."""
         client = Client(self._transport)
-        crd_watch = CrdWatch()
+        crd_watch = self.caches.crd_watch
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(crd_watch.run(client))
             graphs = self.graphs.watched if self.graphs else ()
+            # Most clusters have no driver of domains, and no endpoint pickers.
+            missing = (*self.caches.domains.values(), *(self.graphs.optional if self.graphs else ()))
             for cache in (*self.caches.all, *self.caches.inspected_crds.values(), *graphs):
-                may_be_missing = cache in self.caches.domains.values()  # in most clusters there is no driver
-                tasks.create_task(
-                    Reflector(client, cache, crd_watch=crd_watch, optional=may_be_missing).run()
-                )
+                for store in cache.stores:
+                    reflector = Reflector(client, store, crd_watch=crd_watch, optional=cache in missing)
+                    tasks.create_task(reflector.run())
             tasks.create_task(self.caches.nodes.run(client))
             tasks.create_task(self.caches.fabric_nodes.run(client, crd_watch))
             if self.caches.cluster_pods is not None:

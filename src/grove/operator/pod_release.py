@@ -16,9 +16,11 @@ from grove.plan.members import pod_state
 from grove.plan.members.scheduling_gates import gates_without_ours
 
 
-async def release_pods(client: Client) -> AsyncIterator[str]:
-    """Release every pod that has the operator's gate; yields each pod as `namespace/name`."""
-    found = await client.list(PODS, labels=f"{labels.MANAGED_BY}={labels.OPERATOR}", as_type=Pod)
+async def release_pods(client: Client, namespace: str | None = None) -> AsyncIterator[str]:
+    """Release every pod that has the operator's gate, of one namespace if one is given; yields each pod as
+    `namespace/name`."""
+    selector = f"{labels.MANAGED_BY}={labels.OPERATOR}"
+    found = await client.list(PODS, namespace=namespace, labels=selector, as_type=Pod)
     for pod in found.items:
         if pod_state.gated(pod) and not pod_state.terminating(pod) and await _release(client, pod):
             yield f"{pod.metadata.namespace}/{pod.metadata.name}"

@@ -15,7 +15,6 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-import structlog
 from msgspec import Struct
 
 from grove import timing
@@ -29,7 +28,10 @@ from grove.kube.errors import ConfigError, KubeError
 from grove.kube.leader.elector import Elector
 from grove.kube.leader.leadership import FencedTransport
 from grove.kube.leader.lease import LeaseTiming, new_identity
+from grove.kube.server.listener import raise_file_limit
+from grove.logger import get_logger
 from grove.operator import python_gc
+from grove.operator.admission.gate import AdmissionGate
 from grove.operator.dynamo_settings import DynamoSettings, dynamo_operator_conflict
 from grove.operator.fabric_providers import preflight
 from grove.operator.manager import Manager
@@ -37,7 +39,7 @@ from grove.operator.servers import endpoints, serving
 from grove.operator.webhooks import AdmissionWebhooks
 from grove.schedulers.registry import SchedulerBackends
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class LeadershipEnded(Exception):
@@ -59,6 +61,8 @@ class OperatorSettings(Struct, frozen=True):
     """The backends of the schedulers that workloads may use; None: no scheduler objects are written."""
     fabrics: Providers = Providers()
     """The vendors whose fabric domains are managed."""
+    admission: str = ""
+    """Where another process serves the webhooks; empty: this one does."""
     any_port: bool = False
     """Whether a port that is in use is replaced by a free one: no configuration file has chosen it."""
 
@@ -83,7 +87,8 @@ async def operate(settings: OperatorSettings) -> None:
     """Run until SIGTERM or SIGINT. Raises ListenError, ConfigError, or PreflightError (the cluster lacks what
     is enabled) before any write, and LeadershipEnded when leadership is lost."""
     python_gc.raise_thresholds()
-    stop_requested = _signals()
+    raise_file_limit()
+    stop_requested = stop_signals("operator")
     transport = HttpTransport(settings.connection)
     topology_aware = settings.configuration.topology_aware_scheduling.enabled
     manager = Manager(
@@ -91,39 +96,51 @@ async def operate(settings: OperatorSettings) -> None:
         grace=timing.SHUTDOWN_GRACE,
         init_image=settings.init_image,
         topology_aware=topology_aware,
+        start_order=settings.configuration.start_order.enabled,
         backends=settings.backends,
         dynamo=DynamoSettings.of(settings.configuration, settings.backends, settings.fabrics),
         fabrics=settings.fabrics,
         auto_fabric=settings.configuration.network.auto_mnnvl_enabled,
         pods_per_set=settings.configuration.limits.pods_per_set,
+        namespaces=settings.configuration.namespaces,
     )
     try:
         if settings.configuration.dynamo.enabled:
             await reject_dynamo_operator(Client(transport))
-        if settings.configuration.network.auto_mnnvl_enabled and settings.fabrics.auto is not None:
-            await preflight(Client(transport), settings.fabrics.auto)
-        admission = AdmissionWebhooks(
-            settings.configuration,
-            manager.caches,
-            Client(transport),
-            settings.operator_namespace,
-            settings.account,
-            settings.backends,
-            lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
-            settings.fabrics,
-        )
+        network = settings.configuration.network
+        if network.auto_mnnvl_enabled and settings.fabrics.auto is not None:
+            await preflight(Client(transport), settings.fabrics.auto, network.auto_mnnvl_preflight)
+        webhooks = None if settings.admission else _webhooks(settings, manager, Client(transport))
+        gate = webhooks or AdmissionGate(settings.admission)
 
         async def not_ready_reasons() -> list[str]:
-            return manager.caches.unsynced or await admission.not_ready_reasons()
+            return manager.caches.unsynced or await gate.not_ready_reasons()
 
-        served = [*endpoints(settings.configuration, not_ready_reasons), admission.endpoint]
+        served = [*endpoints(settings.configuration, not_ready_reasons, Client(transport))]
+        coroutines = [stop_requested.wait(), manager.watch(), _lead(settings, transport, manager)]
+        if webhooks is not None:
+            served.append(webhooks.endpoint)
+            coroutines.append(webhooks.run())
         async with serving(served, any_port=settings.any_port):
             log.info("started", key="operator", action="watch", reason=settings.connection.server)
-            coroutines = (manager.watch(), admission.run(), _lead(settings, transport, manager))
-            await run_until_first_ends(stop_requested.wait(), *coroutines)
+            await run_until_first_ends(*coroutines)
     finally:
         await transport.close()
     log.info("stopped", key="operator", action="exit", reason="stop signal received")
+
+
+def _webhooks(settings: OperatorSettings, manager: Manager, client: Client) -> AdmissionWebhooks:
+    return AdmissionWebhooks(
+        settings.configuration,
+        manager.caches,
+        client,
+        settings.operator_namespace,
+        settings.account,
+        settings.backends,
+        lambda: manager.graphs is not None and manager.graphs.leader_worker_sets,
+        settings.fabrics,
+        lambda: manager.graphs is None or manager.graphs.inference_pools,
+    )
 
 
 async def reject_dynamo_operator(client: Client) -> None:
@@ -179,12 +196,12 @@ async def run_until_first_ends(*coroutines: Coroutine[Any, Any, object]) -> None
             task.result()
 
 
-def _signals() -> asyncio.Event:
+def stop_signals(process: str) -> asyncio.Event:
     """An event that is set at SIGTERM or SIGINT. A second signal ends the process at once, by default."""
     loop, stop_requested = asyncio.get_running_loop(), asyncio.Event()
 
     def stop(number: signal.Signals) -> None:
-        log.info("stopping", key="operator", action="finish work in progress", reason=number.name)
+        log.info("stopping", key=process, action="finish work in progress", reason=number.name)
         stop_requested.set()
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(each)

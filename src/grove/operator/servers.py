@@ -14,8 +14,8 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 
-import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
@@ -23,15 +23,27 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from grove import timing
 from grove.api.configuration.types import OperatorConfiguration
+from grove.kube.certs.serving_context import SelfSignedContext
+from grove.kube.client.client import Client
+from grove.kube.server.access_review import AccessReviewer
+from grove.kube.server.connections import ConnectionLimits
+from grove.kube.server.listener import bind, bounded_runner, listening
+from grove.kube.server.refusals import Refusal, Refusals
+from grove.logger import get_logger
+from grove.webhooks.registrations import SERVICE
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
+_METRICS = "/metrics"
 RespondFunction = Callable[[], web.Response]
 NotReadyReasons = Callable[[], Awaitable[list[str]]]
 
 
 class ListenError(Exception):
     """An address or a port cannot be bound; the message names the configuration key to change."""
+
+
+LIMITS = ConnectionLimits(timing.SERVER_CONNECTIONS, timing.SERVER_CONNECTIONS_PER_PEER)
 
 
 class Endpoint(Struct, frozen=True):
@@ -41,21 +53,30 @@ class Endpoint(Struct, frozen=True):
     host: str
     port: int
     runner: web.AppRunner
+    refusals: Refusals
+    limits: ConnectionLimits = LIMITS
     tls: ssl.SSLContext | None = None
     opened: Callable[[tuple[str, int]], None] = lambda _: None
     """Called with the address once the endpoint listens."""
 
 
-def endpoints(config: OperatorConfiguration, not_ready_reasons: NotReadyReasons) -> Iterator[Endpoint]:
-    """The plain HTTP endpoints of the configuration. `/readyz` fails with the `not_ready_reasons`."""
+def endpoints(
+    config: OperatorConfiguration, not_ready_reasons: NotReadyReasons, client: Client
+) -> Iterator[Endpoint]:
+    """The endpoints of the configuration, without the webhooks. `/readyz` fails with the `not_ready_reasons`;
+    the client reviews who reads metrics, if they are secure."""
     health, metrics, debugging = config.server.health_probes, config.server.metrics, config.debugging
     probes = {"/healthz": _handler(_alive), "/readyz": _readiness(not_ready_reasons)}
-    yield Endpoint("server.healthProbes.port", health.bind_address, health.port, _runner(probes))
-    metrics_runner = _runner({"/metrics": _handler(_metrics)})
-    yield Endpoint("server.metrics.port", metrics.bind_address, metrics.port, metrics_runner)
+    yield _endpoint("server.healthProbes.port", health.bind_address, health.port, "probes", probes)
+    refusals = Refusals("metrics")
+    scraped = {_METRICS: _authorized(client, refusals) if metrics.secure else _handler(_metrics)}
+    tls = SelfSignedContext(SERVICE).context if metrics.secure else None
+    where = metrics.bind_address, metrics.port
+    yield _endpoint("server.metrics.port", *where, "metrics", scraped, refusals, tls)
     if debugging is not None and debugging.enable_profiling:
         host, port = debugging.pprof_bind_host, debugging.pprof_bind_port
-        yield Endpoint("debugging.pprofBindPort", host, port, _runner({"/debug/tasks": _handler(_tasks)}))
+        tasks = {"/debug/tasks": _handler(_tasks)}
+        yield _endpoint("debugging.pprofBindPort", host, port, "debugging", tasks)
 
 
 @asynccontextmanager
@@ -71,24 +92,28 @@ async def serving(endpoints: Iterable[Endpoint], *, any_port: bool = False) -> A
 @asynccontextmanager
 async def _serving(endpoint: Endpoint, any_port: bool) -> AsyncIterator[None]:
     listener, runner = _listen(endpoint, any_port), endpoint.runner
-    await runner.setup()
-    try:
-        await web.SockSite(runner, listener, ssl_context=endpoint.tls).start()
-        host, port = listener.getsockname()[:2]
-        endpoint.opened((host, port))
-        paths = " ".join(_paths(runner.app))
-        log.info("listening", key=endpoint.key, action="serve", reason=paths, host=host, port=port)
-        yield
-    finally:
-        await runner.cleanup()
-        listener.close()
+    with listener:
+        async with listening(listener, runner, endpoint.refusals, endpoint.limits, endpoint.tls):
+            host, port = listener.getsockname()[:2]
+            endpoint.opened((host, port))
+            paths = " ".join(_paths(runner.app))
+            log.info("listening", key=endpoint.key, action="serve", reason=paths, host=host, port=port)
+            yield
 
 
-def _runner(routes: dict[str, Handler]) -> web.AppRunner:
-    application = web.Application()
+def _endpoint(
+    key: str,
+    host: str,
+    port: int,
+    server: str,
+    routes: dict[str, Handler],
+    refusals: Refusals | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Endpoint:
+    application, refusals = web.Application(), refusals or Refusals(server)
     for path, handler in routes.items():
         application.router.add_get(path, handler)
-    return web.AppRunner(application, access_log=None, shutdown_timeout=timing.SERVER_STOP_TIMEOUT)
+    return Endpoint(key, host, port, bounded_runner(application, refusals), refusals, tls=tls)
 
 
 def _paths(application: web.Application) -> list[str]:
@@ -111,32 +136,38 @@ def _handler(respond: RespondFunction) -> Handler:
     return handle
 
 
+def _authorized(client: Client, refusals: Refusals) -> Handler:
+    """Metrics for those whose token the API server accepts for them."""
+    reviewer = AccessReviewer(client)
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        status = await reviewer.status(token.strip() if scheme.lower() == "bearer" else "", _METRICS)
+        if status is HTTPStatus.OK:
+            return _metrics()
+        why = f"{status.value} {status.phrase}: send the token of a subject that may get {_METRICS}"
+        refusals.record(Refusal.UNAUTHORIZED, why, request.remote or "")
+        challenge = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else {}
+        return web.Response(status=status, text=f"{why}\n", headers=challenge)
+
+    return handle
+
+
 def _listen(endpoint: Endpoint, any_port: bool) -> socket.socket:
     try:
-        return _bind(endpoint.host, endpoint.port)
+        return bind(endpoint.host, endpoint.port)
     except OSError as problem:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
         busy = problem.errno == errno.EADDRINUSE
         if busy and any_port:
             reason = f"{where} is in use, perhaps by another operator"
             log.warning("port in use", key=endpoint.key, action="listen on a free port", reason=reason)
-            return _bind(endpoint.host, 0)
+            return bind(endpoint.host, 0)
         remedy = "choose another port, or 0 for any free one" if busy else "check the address"
         # Failed name resolution has errno values of its own, below 0, with a fitting strerror.
         number = problem.errno or 0
         why = os.strerror(number) if number > 0 else problem.strerror
         raise ListenError(f"{endpoint.key}: cannot listen on {where} ({why}): {remedy}") from None
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    """Bind a socket; without a host to all addresses, of both families where the machine has both."""
-    if not host and socket.has_dualstack_ipv6():
-        try:
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        except OSError as problem:
-            if problem.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                raise
-    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
 
 
 def _alive() -> web.Response:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from grove import timing
 from grove.api.configuration.types import CertProvisionMode, OperatorConfiguration, WebhookServer
 from grove.api.naming.well_known import OperatorEnv
 from grove.dynamo.context import GraphContext
@@ -13,6 +14,8 @@ from grove.fabrics.registry import Providers, providers
 from grove.kube.certs.serving_context import FileServingContext, ServingContext
 from grove.kube.client.client import Client
 from grove.kube.errors import ConfigError
+from grove.kube.server.connections import ConnectionLimits
+from grove.kube.server.refusals import Refusals
 from grove.operator.caches.registry import Caches
 from grove.operator.servers import Endpoint
 from grove.rules.model import Facts
@@ -21,16 +24,19 @@ from grove.webhooks import registrations, selfcheck, server
 from grove.webhooks.certificate_rotation import CertificateRotator
 from grove.webhooks.cluster_facts import ClusterFacts
 from grove.webhooks.configuration_watch import WebhookClientConfig, WebhookConfigurations
+from grove.webhooks.conversion.registration import ConversionRegistration
+from grove.webhooks.conversion.review import ConversionReviewer
 from grove.webhooks.dynamo_facts import GraphClusterFacts
 from grove.webhooks.reviewer import Reviewer
 
 ACCOUNT = OperatorEnv.SERVICE_ACCOUNT
 """The environment variable that names the operator's ServiceAccount."""
+LIMITS = ConnectionLimits(timing.WEBHOOK_CONNECTIONS, timing.WEBHOOK_CONNECTIONS_PER_PEER)
 
 
 class AdmissionWebhooks:
     """Serves on every operator replica, leader or not. Raises ConfigError if the configuration does not allow
-    it. `leader_worker_sets` returns whether the cluster serves LeaderWorkerSets."""
+    it. `leader_worker_sets` and `inference_pools` return whether the cluster serves these kinds."""
 
     def __init__(
         self,
@@ -42,6 +48,7 @@ class AdmissionWebhooks:
         in_use: SchedulerBackends | None = None,
         leader_worker_sets: Callable[[], bool] = lambda: False,
         fabrics: Providers | None = None,
+        inference_pools: Callable[[], bool] = lambda: True,
     ) -> None:
         where, authorizer = config.server.webhooks, config.authorizer.enabled
         if authorizer and not account:
@@ -52,11 +59,15 @@ class AdmissionWebhooks:
             config,
             operator_user=registrations.account(operator_namespace, account) if account else "",
             in_use=in_use,
-            fabrics=providers(config.fabrics) if fabrics is None else fabrics,
+            fabrics=providers(config.fabrics, packing=config.network.pack_domains)
+            if fabrics is None
+            else fabrics,
         )
         cluster_facts, dynamo = ClusterFacts(caches, client, facts), config.dynamo.enabled
         graphs = (
-            GraphClusterFacts(caches, cluster_facts, GraphContext.of(config), leader_worker_sets)
+            GraphClusterFacts(
+                caches, cluster_facts, GraphContext.of(config), leader_worker_sets, inference_pools
+            )
             if dynamo
             else None
         )
@@ -70,12 +81,20 @@ class AdmissionWebhooks:
         self.rotator = (
             None if manual_certificate else self._automatic_rotation(operator_namespace, where.secret_name)
         )
+        # An operator of some namespaces may change nothing that all of them share.
+        converts = dynamo and GraphContext.of(config).converts
+        self._conversion = ConversionRegistration(waits_for_ca=not manual_certificate) if converts else None
         self.address: tuple[str, int] | None = None
+        refusals = Refusals("webhooks")
         self.endpoint = Endpoint(
             "server.webhooks.port",
             where.bind_address,
             where.port,
-            server.runner(server.application(reviewer)),
+            server.runner(
+                server.application(refusals, reviewer, *([ConversionReviewer()] if dynamo else [])), refusals
+            ),
+            refusals,
+            LIMITS,
             self.serving.context,
             self._opened,
         )
@@ -98,6 +117,8 @@ class AdmissionWebhooks:
             tasks.create_task(self._configurations.watch(self._client, needed=self.rotator is not None))
             if self.rotator is not None:
                 tasks.create_task(self.rotator.run())
+            if self._conversion is not None:
+                tasks.create_task(self._conversion.run(self._client))
 
     async def not_ready_reasons(self) -> list[str]:
         """Why an API server that calls the webhooks would fail; empty if they answer."""

@@ -13,6 +13,7 @@ from grove.api.event_reasons import EventReporter
 from grove.api.intents import Intent, ObjectRef, Target
 from grove.api.meta import Condition
 from grove.api.types.common import LastError
+from grove.fabrics.domain_pods import DomainPodCount
 from grove.plan.placement.demand import Demand
 from grove.reasons.rollup import NOTHING, Rollup
 
@@ -36,8 +37,10 @@ class PlannedEvent(Struct, frozen=True, gc=False):
     """Emitted if that write fails, instead: the note is followed by the error."""
     unless: str = ""
     """The id of a write whose own event says the same: if both writes succeed, only that one is emitted."""
-    together: bool = False
-    """Of a delete: all such events of the plan with the same object and reason are emitted as one."""
+    together: str = ""
+    """The note of several events, if those of the plan with the same object, reason and text are emitted as
+    one. `{count}` in it is how many they are, and the names of what was written follow. Empty: the event is
+    emitted on its own."""
     identity: str = ""
     """What distinguishes it from events with the same object and reason; empty: its note."""
     reporter: str = EventReporter.SET.value
@@ -59,6 +62,9 @@ class StatusUpdate(Struct, frozen=True):
     only: an operator with a stale cache must not overwrite a newer status."""
     events: tuple[PlannedEvent, ...] = ()
     """Emitted once the status is written: of two leaders, only one succeeds with the write."""
+    updating: bool = False
+    """Whether an update replaces pods of the object: that fewer of them are ready is expected, and not
+    urgent."""
 
 
 class UserError(Struct, frozen=True, gc=False):
@@ -104,6 +110,10 @@ class ReplicaSummary(Struct, frozen=True, gc=False):
     """Whether the topology constraints of its gangs are enforced; None if they have none."""
     waiting: Rollup = NOTHING
     """What its gangs wait for."""
+    channel_shortage: str = ""
+    """Why a gang of it cannot be scheduled: its pods need more fabric channels than there are."""
+    domain_pods: tuple[DomainPodCount, ...] = ()
+    """Its pods in fabric domains, by domain."""
 
 
 class ReplicaReport(Struct, frozen=True, gc=False):
@@ -131,3 +141,5 @@ class Plan(Struct, frozen=True):
     """Whether these are all such gangs: the demand of some may depend on what is not listed yet."""
     partial: bool = False
     """Whether the plan omits some of what the spec asks for."""
+    awaits_round: bool = False
+    """Whether nothing is written until a round of placement has decided; statuses are as they were."""

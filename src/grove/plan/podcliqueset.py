@@ -20,6 +20,7 @@ from grove.api.types.common import LastError
 from grove.api.types.podcliqueset import PodCliqueSet, PodCliqueSetStatus
 from grove.plan import conditions
 from grove.plan.desired.template_hash import generation_hash
+from grove.plan.fabric.phase import phase_events
 from grove.plan.fabric.status import failures, with_domains
 from grove.plan.gang.scheduler_selection import unconfigured_message
 from grove.plan.model import Plan, PlannedEvent, ReplicaReport, ReplicaSummary, StatusUpdate, UserError
@@ -27,6 +28,7 @@ from grove.plan.ownership.ownership import keep_owned_claims
 from grove.plan.priority_class import missing_priority_class
 from grove.plan.rbac import plan_rbac, token_secret_settled_at
 from grove.plan.resource_claims import plan_set_claims
+from grove.plan.rollout.progress import is_in_progress
 from grove.plan.rollout.replica_order import next_update_progress
 from grove.plan.rollout.set_update import update_condition, update_decision, update_events, with_counts
 from grove.plan.snapshot import SetSnapshot
@@ -70,9 +72,9 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
     errors = (*snapshot.errors, *failures(snapshot.domains))
     status = _status(workload, hash_, {index: reports[index] for index in wanted}, errors, harmless, now)
     status = replace(status, conditions=_conditions(snapshot, summaries, now))
-    status = with_domains(status, workload, snapshot.domains, now)
+    status = with_domains(status, workload, snapshot.domains, now, summaries)
     status = with_set_reason(status, workload, summaries, now)
-    changes = topology_events(workload, status)
+    changes = (*topology_events(workload, status), *phase_events(workload, status, snapshot.domains))
     if progress == workload.status.update_progress:
         if all(summary.generation_hash == hash_ for summary in summaries):
             status = replace(status, current_generation_hash=hash_)
@@ -82,7 +84,10 @@ def plan_set(snapshot: SetSnapshot, now: float) -> Plan:
         intents = (*intents, decision)
         events = (*events, *update_events(workload, progress, by_index, decision.id))
         events = (*events, *(replace(event, intent=decision.id) for event in changes))
-    updates = (status_update(workload, status, events=changes),)
+    # The generation is reported as soon as all replicas have observed it; the counts of an update are not.
+    observed = status.observed_generation != workload.status.observed_generation
+    updating = is_in_progress(progress) and not observed
+    updates = (status_update(workload, status, events=changes, updating=updating),)
     return Plan(intents, updates, events, user_errors, requeue_at, partial=too_many is not None)
 
 

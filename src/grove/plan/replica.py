@@ -24,6 +24,8 @@ from grove.plan.cliques.state import CliqueState, MembershipPlanner
 from grove.plan.desired import limits
 from grove.plan.desired.expand import Clique, ReplicaLayout, expand
 from grove.plan.desired.template_hash import generation_hash
+from grove.plan.fabric.channels import first_shortage
+from grove.plan.fabric.pod_counts import count_domain_pods
 from grove.plan.fabric.replica_domains import domain_errors
 from grove.plan.gang.enforcement import enforced_constraints, of_replica
 from grove.plan.gang.placement_status import placement_events
@@ -108,9 +110,14 @@ def _plan_existing(
     claims.delete_surplus(layout, cliques)
     plan_autoscalers(snapshot, layout, repair, writes)
     enforced = enforced_constraints(
-        snapshot, layout.gangs, gang_planner.scheduler_objects, gang_planner.placements.placed
+        snapshot,
+        layout.gangs,
+        gang_planner.scheduler_objects,
+        gang_planner.placements.placed,
+        gang_planner.preferred_partitions,
     )
     exhausted = exhausted_messages(members.decision)
+    startup_errors = dependencies.errors(layout.cliques)
     reasons = replica_reasons(
         snapshot,
         layout,
@@ -119,14 +126,16 @@ def _plan_existing(
             cliques,
             gang_planner.reasons_of,
             dependencies.parents_of,
+            startup_errors,
             exhausted,
             rollout,
+            now,
         ),
     )
     deletes, force_delete_at = force_deletes(snapshot.workload, cliques.values(), now)
     writes.add_all(deletes)
     writes.events += map(pod_deleted, deletes)
-    return Plan(
+    plan = Plan(
         writes.intents() if held is None else limits.without_additions(writes.intents()),
         status_updates(
             snapshot,
@@ -148,7 +157,7 @@ def _plan_existing(
             *placement_events(snapshot),
         ),
         errors=(
-            *dependencies.errors(layout.cliques),
+            *startup_errors,
             *claims.errors,
             *gang_planner.scheduler_objects.errors(layout.gangs),
             *domain_errors(snapshot.workload, layout.cliques),
@@ -166,11 +175,19 @@ def _plan_existing(
             _summary(snapshot, layout, members, held, gang_planner.scheduler_objects.unconfigured_scheduler),
             enforced=of_replica(enforced),
             waiting=reasons.rollup,
+            channel_shortage=first_shortage(layout.gangs, members.views),
+            domain_pods=count_domain_pods(members.views.values()),
         ),
         placement_demands=demands,
         demands_complete=gang_planner.placements.needs_listed,
         partial=held is not None or gang_planner.scheduler_objects.holds_new_gangs,
     )
+    if gang_planner.awaits_successors and gang_planner.placements.needs_listed:
+        # Pods are deleted in the pass that creates their successors, with one event for both and one write
+        # of the gang. Nothing is written before, so that the next plan takes the same decisions.
+        due = earliest(plan.requeue_at, now + timing.SUCCESSOR_WAIT)
+        return replace(plan, intents=(), status_updates=(), report=None, requeue_at=due, awaits_round=True)
+    return plan
 
 
 def _is_new(snapshot: Snapshot) -> bool:
@@ -205,7 +222,7 @@ def _plan_members(
 ) -> _MemberPlan:
     """Decides the members of each clique; then which of them an update replaces, and which gangs are
     terminated."""
-    planner = MembershipPlanner(snapshot, pods_by_clique, now)
+    planner = MembershipPlanner(snapshot, pods_by_clique, layout.generation_hash, now)
 
     def decide_members(clique: Clique, replaced: frozenset[str] = frozenset()) -> CliqueState:
         return planner.decide_members(clique, repair.parent(PodClique.KIND, clique.name)[0], replaced)

@@ -79,6 +79,8 @@ class Snapshot(Struct, frozen=True):
     """The RoleBinding of the set's init containers."""
     init_image: str = ""
     """The image of the init container; empty if the operator is not configured with one."""
+    start_order: bool = True
+    """Whether the operator is configured for start orders."""
     topology: ResolvedTopology | None = None
     """The topology that the set refers to; None if topology constraints are disabled."""
     fallback_topologies: tuple[ResolvedTopology, ...] = ()

@@ -178,6 +178,10 @@ class SchedulerBackend(ABC):
     minimum are not gated: they are created when the minimum is scheduled."""
     gang_annotations: Mapping[str, str] = MappingProxyType({})
     """Annotations of the PodGangs themselves, which the scheduler reads."""
+    annotation_prefixes: tuple[str, ...] = ()
+    """How the keys of annotations begin that users set on a PodCliqueSet, and that the scheduler reads on
+    PodGangs or on its own objects. A change of one is written at once; other annotations of a set reach them
+    with their next write."""
     inspects_crd: bool = False
     """Whether only some versions of the scheduler are supported, recognized by the CRD of `gang_object_kind`.
     Then the core watches that CRD and passes it to `crd_problem`."""

@@ -47,6 +47,7 @@ class Kai(SchedulerBackend):
     name = NAME
     gang_object_kind = POD_GROUP
     gang_annotations = MappingProxyType({external_keys.KAI_SKIP_PODGROUPER: "true"})
+    annotation_prefixes = external_keys.KAI_PREFIXES
     topology_kind = kai_topology.TOPOLOGY
 
     def gang_object(self, request: GangRequest) -> Body | None:

@@ -39,6 +39,7 @@ class Volcano(SchedulerBackend):
     name = NAME
     gang_object_kind = POD_GROUP
     inspects_crd = True
+    annotation_prefixes = external_keys.VOLCANO_PREFIXES
 
     def gang_object(self, request: GangRequest) -> Body | None:
         """The PodGroup of a gang."""

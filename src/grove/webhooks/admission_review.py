@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from grove import timing
 from grove.api.json_depth import MAX_DEPTH, too_deep
 from grove.webhooks import deep_value_path
 
@@ -74,6 +75,7 @@ class _Review(Struct, frozen=True, rename="camel"):
 
 _decoder = msgspec.json.Decoder(_Review)
 _objects = msgspec.json.Decoder(dict[str, Any])
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 # How API servers begin a review. What follows cannot be trusted to be decodable if it nests too deeply.
@@ -97,10 +99,19 @@ def read(body: bytes) -> AdmissionRequest:
 
 
 def _object(raw: Raw, field: str) -> dict[str, Any]:
+    if _values(bytes(raw)) > timing.OBJECT_VALUES:
+        why = f"more than {timing.OBJECT_VALUES:,} values: divide it into several objects"
+        raise InvalidReview(f"{field}: {why}")
     try:
         return _objects.decode(raw)
     except (msgspec.MsgspecError, ValueError) as problem:
         raise InvalidReview(f"{field}: {_why(problem)}") from None
+
+
+def _values(raw: bytes) -> int:
+    """About how many values a JSON document has. Most have few commas, so their strings are not searched."""
+    commas = raw.count(b",")
+    return commas if commas <= timing.OBJECT_VALUES else _STRING.sub(b"", raw).count(b",")
 
 
 def _too_deep_error(body: bytes) -> InvalidReview:

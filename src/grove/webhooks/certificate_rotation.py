@@ -13,17 +13,16 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import structlog
-
 from grove import timing
 from grove.kube.certs.certificate_secret import CertificateManager
 from grove.kube.certs.serving_context import ServingContext
 from grove.kube.client.client import Client
 from grove.kube.client.retry import Backoff
+from grove.logger import get_logger
 from grove.webhooks.configuration_watch import WebhookConfigurations
 from grove.webhooks.registrations import SERVICE
 
-log = structlog.get_logger("grove.webhooks")
+log = get_logger("grove.webhooks")
 
 
 class CertificateRotator:

@@ -68,6 +68,10 @@ class FactCaches(Protocol):
     claim_templates: Cache[ResourceClaimTemplateObject]
     priority_classes: Cache[PriorityClass]
 
+    def outdated(self, resource: Resource) -> bool:
+        """Whether the CRD of a kind exists and does not serve the version of the operator."""
+        ...
+
     @property
     def fabric_nodes(self) -> NodeCoverage:
         """The channels and accelerators of nodes."""
@@ -94,7 +98,13 @@ class ClusterFacts:
         }
         if not unserved and not coverage:
             return self.static_facts
-        return replace(self.static_facts, unserved=frozenset(unserved), channel_coverage=coverage)
+        outdated = (each for each in unserved if self._caches.outdated(self._caches.domains[each].resource))
+        return replace(
+            self.static_facts,
+            unserved=frozenset(unserved),
+            outdated=frozenset(outdated),
+            channel_coverage=coverage,
+        )
 
     async def facts_with_topologies(
         self, topologies: Iterable[str], lookups: Iterable[ClusterLookup] = ()

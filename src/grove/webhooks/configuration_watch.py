@@ -12,7 +12,6 @@ import binascii
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-import structlog
 from msgspec import Struct
 
 from grove.api.meta import ObjectMeta
@@ -21,9 +20,10 @@ from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import Resource
 from grove.kube.errors import Forbidden, KubeError
+from grove.logger import get_logger
 from grove.webhooks.registrations import Registration
 
-log = structlog.get_logger("grove.webhooks")
+log = get_logger("grove.webhooks")
 
 
 class _Service(Struct, frozen=True):

@@ -24,9 +24,10 @@ class GraphClusterFacts:
         cluster_facts: ClusterFacts,
         static_context: GraphContext,
         leader_worker_sets: Callable[[], bool] = lambda: False,
+        inference_pools: Callable[[], bool] = lambda: True,
     ) -> None:
         self._caches, self._cluster_facts, self._static_context = caches, cluster_facts, static_context
-        self._leader_worker_sets = leader_worker_sets
+        self._leader_worker_sets, self._inference_pools = leader_worker_sets, inference_pools
 
     async def context_for(self, body: Body) -> GraphContext:
         """The static context, every topology in the caches, and those that the deployment refers to, which
@@ -38,8 +39,12 @@ class GraphClusterFacts:
         named = {*_topology_names(body), self._static_context.topology.default_topology_name} - {"", *found}
         if named:
             found |= (await self._cluster_facts.facts_with_topologies(named)).topologies
-        served = self._leader_worker_sets()
-        return replace(self._static_context, topologies=found, leader_worker_sets=served)
+        return replace(
+            self._static_context,
+            topologies=found,
+            leader_worker_sets=self._leader_worker_sets(),
+            inference_pools=self._inference_pools(),
+        )
 
     def facts(self, context: GraphContext) -> Facts:
         """The same topologies as facts for Grove's own rules."""

@@ -33,8 +33,12 @@ SERVICE = "grove-operator"
 """The name of the operator's Service and of its ServiceAccount."""
 
 
+CONVERT_GRAPH = "/webhooks/convert-dynamographdeployment"
+"""The URL path of the conversion webhook."""
+
+
 class Path(StrEnum):
-    """The URL path of a webhook."""
+    """The URL path of an admission webhook."""
 
     DEFAULT_SET = "/webhooks/default-podcliqueset"
     VALIDATE_SET = "/webhooks/validate-podcliqueset"

@@ -73,6 +73,15 @@ def test_listed_default_scheduler_is_not_appended():
     )
 
 
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [({}, "preferred"), ({"packDomains": "required"}, "required"), ({"packDomains": False}, "off")],
+    ids=["default", "chosen", "off as YAML reads it"],
+)
+def test_packing_of_domains_is_loaded(network, expected):
+    assert load({"network": network}).network.pack_domains == expected
+
+
 ELECTION = {"enabled": True}
 
 
@@ -83,6 +92,10 @@ ELECTION = {"enabled": True}
         (
             {"network": {"autoMNNVLEnabled": "yes"}},
             'network.autoMNNVLEnabled: must be true or false, not "yes"',
+        ),
+        (
+            {"network": {"packDomains": True}},
+            "network.packDomains: must be off or preferred or required, not true",
         ),
         (
             {"server": {"webhooks": {"certProvisionMode": "hope"}}},

@@ -32,6 +32,7 @@ def local_values() -> dict[str, Any]:
     ports = {name: {"port": free_port(), "bindAddress": ADDRESS} for name in servers}
     return {
         "allowLocalCluster": True,
+        "admission": {"separate": False},  # one process is simpler; test_admission.py has two
         "service": {"clusterIP": ADDRESS},
         "jobs": {"podAnnotations": WAIT},
         "config": {"server": ports},
@@ -39,8 +40,11 @@ def local_values() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def operator_of(site: LocalCluster, admin: Client, folder: Path) -> AsyncIterator[OperatorProcess]:
-    """The operator process with the account and the ConfigMap of the Deployment."""
+async def operator_of(
+    site: LocalCluster, admin: Client, folder: Path, *, manual: bool = False
+) -> AsyncIterator[OperatorProcess]:
+    """The operator process with the account and the ConfigMap of the Deployment. `manual`: its certificate is
+    provided as files."""
     deployment = await admin.get(DEPLOYMENTS, "grove-operator", namespace=NAMESPACE, as_type=dict)
     pod = deployment["spec"]["template"]["spec"]
     assert (pod["containers"][0]["args"][0], pod["serviceAccountName"]) == ("operator", ACCOUNT)
@@ -49,5 +53,6 @@ async def operator_of(site: LocalCluster, admin: Client, folder: Path) -> AsyncI
     credentials = await account(admin, site, NAMESPACE, ACCOUNT)
     async with running(folder, credentials.kubeconfig, yaml.safe_load(config)) as operator:
         await operator.hear("working")
-        await operator.hear("certificate loaded")
+        if not manual:
+            await operator.hear("certificate loaded")
         yield operator

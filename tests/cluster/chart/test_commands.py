@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from grove.api.crds import crd
+from grove.cli.commands.detach import detach_all
+from grove.fabrics.registry import providers
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
+from grove.kube.errors import AlreadyExists, KubeError
 from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.standins.dra.objects import DOMAINS
+from grove.local.standins.dra.objects import definition as compute_domain_crd
+from tests.chart import NAMESPACE, Account, account, hooked, render, until_granted
+from tests.chart import apply as apply_right
 from tests.cluster.api.objects import pod_clique_set
 from tests.cluster.chart.job_runner import run
-from tests.cluster.conftest import removed
+from tests.cluster.conftest import apply, established, removed
+from tests.cluster.operator.support.fabric import FINALIZER
 from tests.cluster.operator.support.objects import SETS, AnyObject
+from tests.fabrics.example_vendor import Example
+from tests.namespaces import make_namespace
 
 pytestmark = pytest.mark.cluster
 
@@ -45,3 +57,40 @@ async def test_detach_keeps_other_finalizers(site: LocalCluster, admin: Client) 
         SETS, "shared", {"metadata": {"finalizers": None}}, namespace="default", as_type=AnyObject
     )
     await admin.delete(SETS, "shared", namespace="default", as_type=AnyObject)
+
+
+ISLANDS = {"apiGroups": ["example.com"], "resources": ["islands"], "verbs": ["list", "patch"]}
+EXAMPLE_AND_NVIDIA = providers(("example", "nvidia"), {"example": Example})
+
+
+async def uninstaller_of(cluster: LocalCluster, admin: Client, rules: list[dict[str, list[str]]]) -> Account:
+    """The account of the chart's Job that detaches, with these additional rules."""
+    rendered = render({"uninstaller.additionalRules": rules})
+    hooks = [each for each in rendered if hooked(each) == "post-delete" and each["kind"] != "Job"]
+    for right in hooks:
+        await apply_right(admin, right)
+    await until_granted(admin, hooks)
+    return await account(admin, cluster, NAMESPACE, "grove-detach")
+
+
+async def test_detach_without_rights_to_one_vendor_goes_on(
+    site: LocalCluster, admin: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(AlreadyExists):
+        await make_namespace(admin, NAMESPACE)
+    await apply(admin, compute_domain_crd())
+    await established(admin, compute_domain_crd()["metadata"]["name"])
+    body = {
+        "apiVersion": DOMAINS.api_version,
+        "kind": DOMAINS.kind,
+        "metadata": {"name": "team", "finalizers": [FINALIZER]},
+        "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "team"}}},
+    }
+    await admin.create(DOMAINS, body, namespace="default", as_type=AnyObject)
+    plain = await uninstaller_of(site, admin, [])
+    with pytest.raises(KubeError, match=r"islands\.example\.com is forbidden"):
+        await detach_all(plain.config, EXAMPLE_AND_NVIDIA)
+    assert capsys.readouterr().out == "computedomain default/team detached\n"
+    more = await uninstaller_of(site, admin, [ISLANDS])
+    await detach_all(more.config, EXAMPLE_AND_NVIDIA)
+    await removed(admin, compute_domain_crd()["metadata"]["name"])

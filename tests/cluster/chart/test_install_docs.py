@@ -73,7 +73,13 @@ async def test_install_page_commands_work(
 ) -> None:
     first, *rest = scripts_of("docs/install.md")
     installing, _, trying = first[1].partition("kubectl apply")
-    assert [heading for heading, _ in rest] == ["Change something", "Rights", "Upgrade", "Uninstall"]
+    assert [heading for heading, _ in rest] == [
+        "Change something",
+        "The dashboard",
+        "Rights",
+        "Upgrade",
+        "Uninstall",
+    ]
     async with running_jobs(site, admin) as ran:
         await run_commands(installing, shell)
         async with operator_of(site, admin, tmp_path):  # KWOK's nodes do not run the Deployment
@@ -81,4 +87,4 @@ async def test_install_page_commands_work(
             for _, script in rest[:-1]:
                 await run_commands(script, shell)
         await run_commands(rest[-1][1], shell)
-    assert [(each.job, each.code) for each in ran] == [("grove-crds", 0)] * 3 + [("grove-detach", 0)]
+    assert [(each.job, each.code) for each in ran] == [("grove-crds", 0)] * 4 + [("grove-detach", 0)]

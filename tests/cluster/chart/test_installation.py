@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from grove.api.crds import crd
+from grove.api.meta import ObjectMeta
 from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
@@ -38,18 +40,24 @@ from grove.kube.client.resource import (
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.errors import AlreadyExists, ApiError, NotFound
 from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.standins.dra.objects import DOMAINS
+from grove.local.standins.dra.objects import definition as compute_domain_crd
 from tests.chart import CHART, NAMESPACE, Refused, run
 from tests.cluster.api.objects import pod_clique_set
 from tests.cluster.chart.chart_operator import local_values, operator_of
 from tests.cluster.chart.job_runner import JobRun, running_jobs
+from tests.cluster.conftest import apply, established, removed
+from tests.cluster.operator.support.fabric import FINALIZER
 from tests.cluster.operator.support.objects import SETS, AnyObject, is_ready
 from tests.cluster.operator.support.processes import seen
 from tests.cluster.operator.support.world import GARBAGE
-from tests.namespaces import delete_all
+from tests.namespaces import delete_all, make_namespace
 
 pytestmark = pytest.mark.cluster
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
+ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+OF_THE_SERVICE = {"kubernetes.io/service-name": "grove-operator"}
 OF_THE_RELEASE = "app.kubernetes.io/instance=grove"
 PATIENTLY = ("--timeout", "5m")
 
@@ -160,6 +168,8 @@ async def job_runs(site: LocalCluster, admin: Client) -> AsyncIterator[list[JobR
 async def test_upgrade_updates_crds_and_restarts_no_pod(
     site: LocalCluster, admin: Client, job_runs: list[JobRun], values: Path, previous: Path, tmp_path: Path
 ) -> None:
+    # Helm creates only CRDs that do not exist, and those of another test may.
+    await removed(admin, *(each["metadata"]["name"] for each in crd.all_definitions()))
     # The Job of an earlier release would apply that release's CRDs; the current program applies its own.
     previous_values = ("--values", values, "--set", "crdInstaller.enabled=false")
     await helm(site, "install", "grove", previous, *previous_values, "--wait", *PATIENTLY)
@@ -197,10 +207,16 @@ async def test_uninstall_keeps_workloads_running_and_deletable(
         with pytest.raises(ApiError, match="denied the request"):
             await create(admin, "broken", template={"cliques": []})
         pods = await until_available(admin, "live")
+        await create_set_with_domain(admin, "racks")
         job_runs.clear()
         # As its pods would, the operator keeps running while the release is uninstalled.
         await helm(site, "uninstall", "grove", *PATIENTLY)
-    assert outputs_by_job(job_runs) == {"grove-detach": ["podcliqueset default/live detached"]}
+    (output,) = outputs_by_job(job_runs).values()
+    assert [line for line in output if not line.startswith("pod ")] == [
+        "podcliqueset default/live detached",
+        "podcliqueset racks/live detached",
+        "computedomain racks/team detached",
+    ]
     assert await left(admin) == []
     assert await until_available(admin, "live") == pods
     assert (await admin.get(SETS, "live", namespace="default", as_type=AnyObject)).metadata.finalizers == ()
@@ -208,6 +224,24 @@ async def test_uninstall_keeps_workloads_running_and_deletable(
     await admin.delete(SETS, "live", namespace="default", as_type=AnyObject)
     await wait_until_deleted(admin, SETS, "default")
     await wait_until_deleted(admin, PODS, "default")
+    await admin.delete(NAMESPACES, "racks", as_type=Object)
+    namespaces = Cache(NAMESPACES, AnyObject)
+    await seen(
+        admin, namespaces, lambda found: "racks" not in {each.name for each in found}, patience=GARBAGE
+    )
+    await removed(admin, compute_domain_crd()["metadata"]["name"])
+
+
+async def create_set_with_domain(admin: Client, namespace: str) -> None:
+    """A set in a namespace of its own with a ComputeDomain, which has the operator's finalizer."""
+    await apply(admin, compute_domain_crd())
+    await established(admin, compute_domain_crd()["metadata"]["name"])
+    await make_namespace(admin, namespace)
+    body = pod_clique_set("live")
+    body["spec"]["template"]["cliques"][0]["annotations"] = {"nvidia.com/computedomain": "team"}
+    await admin.create(SETS, body, namespace=namespace, as_type=AnyObject)
+    domains = Cache(DOMAINS, AnyObject, namespace=namespace)
+    await seen(admin, domains, lambda found: any(FINALIZER in each.metadata.finalizers for each in found))
 
 
 async def test_reinstall_takes_over_running_workloads(
@@ -236,3 +270,42 @@ async def test_local_cluster_is_refused_at_once(site: LocalCluster) -> None:
     with pytest.raises(Refused, match="grove up --operator"):
         await helm(site, "install", "grove", CHART)
     assert "grove" not in await helm(site, "list", "--all", "--short")
+
+
+async def test_upgrade_moves_reviews_to_pods_of_their_own(
+    site: LocalCluster, admin: Client, job_runs: list[JobRun], values: Path
+) -> None:
+    """The Service stays the same and selects both; it finds the pods of the webhooks by their port."""
+    options = ("--values", values, "--no-hooks", "--wait", *PATIENTLY)
+    await helm(site, "install", "grove", CHART, *options)
+    service = await admin.get(SERVICES, "grove-operator", namespace=NAMESPACE, as_type=dict)
+    assert await pods_behind(admin, "webhooks") == {"grove-operator"}
+    await helm(site, "upgrade", "grove", CHART, *options, "--set", "admission.separate=true")
+    after = await admin.get(SERVICES, "grove-operator", namespace=NAMESPACE, as_type=dict)
+    assert after["spec"] == service["spec"]
+    slices = Cache(ENDPOINT_SLICES, EndpointSlice, namespace=NAMESPACE, labels=OF_THE_SERVICE)
+    await seen(admin, slices, lambda found: pods_of(found, "webhooks") == {"grove-admission"})
+    assert pods_of(slices, "metrics") == {"grove-admission", "grove-operator"}
+
+
+class EndpointSlice(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+    ports: list[dict[str, Any]] | None = None
+    endpoints: list[dict[str, Any]] | None = None
+
+
+async def pods_behind(admin: Client, port: str) -> set[str]:
+    labels = "kubernetes.io/service-name=grove-operator"
+    found = await admin.list(ENDPOINT_SLICES, namespace=NAMESPACE, labels=labels, as_type=EndpointSlice)
+    return pods_of(found.items, port)
+
+
+def pods_of(slices: Iterable[EndpointSlice], port: str) -> set[str]:
+    """The Deployments of the pods that the Service `grove-operator` sends requests for a port to."""
+    return {
+        endpoint["targetRef"]["name"].rsplit("-", 2)[0]
+        for each in slices
+        if port in {known["name"] for known in each.ports or ()}
+        for endpoint in each.endpoints or ()
+        if endpoint["conditions"].get("ready")
+    }

@@ -66,7 +66,8 @@ async def test_nvlink_page_commands_work(
         await removed(admin, definition()["metadata"]["name"])
     first, scaled, by_hand, by_name = outputs[:4]
     assert first.splitlines()[1].startswith("enabled")
-    for words in ("my-inference-0", "my-inference-1", "ComputeDomainCreated", "AllReady"):
+    domain = "my-inference-0  fabric domain Ready, 1/1 nodes ready"
+    for words in ("my-inference-0", "my-inference-1", "ComputeDomainCreated", "AllReady", domain):
         assert words in first
     listed = scaled.rpartition("NAME")[2].split()
     assert "my-inference-0" in listed

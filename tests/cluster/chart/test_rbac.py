@@ -12,31 +12,31 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS, ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
 from grove.kube.errors import Forbidden
 from grove.local.cluster.lifecycle import LocalCluster
-from tests.chart import ACCESS_REVIEWS, ACCOUNT, NAMESPACE, UNPLACED, Account, account, operator_account_of
-from tests.shared import ROOT
+from tests.chart import (
+    ACCOUNT,
+    ADMISSION,
+    APART,
+    NAMESPACE,
+    UNPLACED,
+    Account,
+    account,
+    may,
+    operator_account_of,
+)
+from tests.cluster.chart.rights_page import Right, documented, documented_of_feature
 
 pytestmark = pytest.mark.cluster
-
-Right = tuple[str, str, str, str]
-"""API group, resource, name, verb; an empty name: any."""
 
 _AUTHORIZATION = "authorization.k8s.io"
 RULES_REVIEWS = Resource(
     _AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False
 )
+ON_BY_DEFAULT = (
+    "`config.startOrder.enabled`",
+    "`nvidia` in `config.fabrics`",
+    "any vendor in `config.fabrics`",
+)
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}-unplaced"
-
-
-def documented(heading: str) -> set[Right]:
-    """The rows of one table of docs/rights.md."""
-    page = (ROOT / "docs/rights.md").read_text()
-    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("|")][2:]
-    return {
-        (group.strip(), resource, name, verb)
-        for group, resources, verbs, names, _ in rows
-        for resource, name, verb in itertools.product(resources.split(), names.split() or [""], verbs.split())
-    }
 
 
 async def rights(client: Client, namespace: str) -> set[Right]:
@@ -76,7 +76,7 @@ async def unprivileged(cluster: LocalCluster, client: Client, namespace: str) ->
 @pytest.fixture
 async def unplaced(cluster: LocalCluster, crds: object) -> Account:
     """The operator's account where the operator places no gangs: with the fewest permissions."""
-    return await operator_account_of(cluster, UNPLACED, "unplaced")
+    return await operator_account_of(cluster, {**UNPLACED, **APART}, "unplaced")
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "its own namespace"])
@@ -86,14 +86,32 @@ async def test_account_has_only_documented_permissions(
     where = NAMESPACE if place == "its own namespace" else namespace
     async with Client(unplaced.config) as operator, Client(unprivileged.config) as anybody:
         beyond = await rights(operator, where) - await rights(anybody, where)
-    expected = documented("Everywhere")
+    expected = documented("Everywhere").union(*map(documented_of_feature, ON_BY_DEFAULT))
     if where == NAMESPACE:
         expected |= documented("In its own namespace")
     assert beyond == expected
 
 
+@pytest.mark.parametrize("place", ["elsewhere", "its own namespace"])
+async def test_webhooks_have_only_documented_permissions(
+    cluster: LocalCluster, client: Client, unprivileged: Account, namespace: str, place: str
+) -> None:
+    await operator_account_of(cluster, {**UNPLACED, **APART}, "unplaced")  # and that of the webhooks
+    webhooks = await account(client, cluster, NAMESPACE, f"{ADMISSION}-unplaced")
+    where = NAMESPACE if place == "its own namespace" else namespace
+    async with Client(webhooks.config) as admission, Client(unprivileged.config) as anybody:
+        beyond = await rights(admission, where) - await rights(anybody, where)
+    expected = documented("The webhooks").union(
+        *(documented_of_feature(feature, ADMISSION) for feature in ON_BY_DEFAULT)
+    )
+    if where == NAMESPACE:
+        expected |= documented("The webhooks in their own namespace")
+    assert beyond == expected
+
+
 PLACING: dict[str, Any] = {
-    "config.scheduler.profiles": [{"name": "default-scheduler", "config": {"placement": "All"}}]
+    **APART,
+    "config.scheduler.profiles": [{"name": "default-scheduler", "config": {"placement": "All"}}],
 }
 
 
@@ -102,7 +120,8 @@ async def test_placement_adds_only_documented_permissions(cluster: LocalCluster,
     where = "kube-system"  # of the scheduler's Lease
     async with Client(unplaced.config) as plain, Client(placing.config) as more:
         added = await rights(more, where) - await rights(plain, where)
-    assert added == documented("To place gangs") - documented("Everywhere")
+    slices = documented_of_feature("any vendor in `config.fabrics`")
+    assert added == documented("To place gangs") - documented("Everywhere") - slices
 
 
 DENIED = [
@@ -143,20 +162,7 @@ DENIED = [
 
 async def test_dangerous_requests_are_denied(unplaced: Account, client: Client, namespace: str) -> None:
     async def allowed(group: str, resource: str, verb: str) -> bool:
-        plural, _, subresource = resource.partition("/")
-        about = {
-            "namespace": namespace,
-            "group": group,
-            "resource": plural,
-            "subresource": subresource,
-            "verb": verb,
-        }
-        body = {
-            "apiVersion": ACCESS_REVIEWS.api_version,
-            "kind": ACCESS_REVIEWS.kind,
-            "spec": {"user": USER, "resourceAttributes": about},
-        }
-        return bool((await client.create(ACCESS_REVIEWS, body, as_type=dict))["status"]["allowed"])
+        return await may(client, USER, verb, group, resource, namespace)
 
     assert [each for each in DENIED if await allowed(*each)] == []
     assert await allowed("", "secrets", "create")  # the request itself is valid

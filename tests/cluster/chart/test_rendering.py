@@ -11,34 +11,28 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from tools.local_operator_rights import page
 
 from grove.api.configuration import loading
-from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.api.configuration.types import CertProvisionMode, OperatorConfiguration
 from grove.dynamo.api import crd_definitions
-from grove.local.cluster.operator_install import RIGHTS
-from grove.schedulers.registry import backends
-from tests.chart import CHART, NAMESPACE, Refused, hooked, one, program, render, run
+from tests.chart import ACCOUNT, ADMISSION, CHART, NAMESPACE, TOGETHER, Refused, hooked, one, render, run
 from tests.shared import ROOT
 
 pytestmark = pytest.mark.cluster  # Helm may have to be built
-
 Values = dict[str, Any]
-
 PERMANENT = Counter(
     {
-        "ClusterRole": 2,
-        "ClusterRoleBinding": 2,
+        "ClusterRole": 5,
+        "ClusterRoleBinding": 3,
         "ConfigMap": 1,
-        "Deployment": 1,
+        "Deployment": 2,
         "MutatingWebhookConfiguration": 1,
         "NetworkPolicy": 1,
-        "PodDisruptionBudget": 1,
+        "PodDisruptionBudget": 2,
         "Role": 3,
         "RoleBinding": 3,
-        "Service": 1,
-        "ServiceAccount": 1,
+        "Service": 2,
+        "ServiceAccount": 2,
         "ValidatingWebhookConfiguration": 2,
     }
 )
@@ -47,14 +41,15 @@ GRANT = {"Role": -1, "RoleBinding": -1}
 WEBHOOKS = {"MutatingWebhookConfiguration": -1, "ValidatingWebhookConfiguration": -2}
 DYNAMO = {"config.dynamo.enabled": True}
 DYNAMO_MORE = {
-    "ClusterRole": 2,
-    "ClusterRoleBinding": 2,
+    "ClusterRole": 1,
+    "ClusterRoleBinding": 1,
     "CustomResourceDefinition": 3,
     "MutatingWebhookConfiguration": 1,
     "ValidatingWebhookConfiguration": 1,
 }
 PROFILES = "config.scheduler.profiles"
 NOT_PLACING = {PROFILES: [{"name": "default-scheduler", "config": {"placement": "Off"}}]}
+APART = ("ClusterRole", "ClusterRoleBinding", "Deployment", "PodDisruptionBudget", "Service")
 MANUAL = {"config.server.webhooks.certProvisionMode": "manual"}
 
 
@@ -72,7 +67,9 @@ def test_default_values_render_expected_objects() -> None:
 @pytest.mark.parametrize(
     ("values", "difference"),
     [
-        ({"podDisruptionBudget.enabled": False}, {"PodDisruptionBudget": -1}),
+        ({"podDisruptionBudget.enabled": False}, {"PodDisruptionBudget": -2}),
+        (TOGETHER, dict.fromkeys((*APART, "ServiceAccount"), -1)),
+        ({"config.server.metrics.secure": True}, {"ClusterRole": 3, "ClusterRoleBinding": 2}),
         ({"networkPolicy.enabled": False}, {"NetworkPolicy": -1}),
         ({"metrics.serviceMonitor.enabled": True}, {"ServiceMonitor": 1}),
         ({"priorityClass.enabled": True}, {"PriorityClass": 1}),
@@ -81,11 +78,12 @@ def test_default_values_render_expected_objects() -> None:
         ({"config.leaderElection.enabled": False}, GRANT),
         (DYNAMO, DYNAMO_MORE),
         ({"config.dynamo.withoutGrove": True}, {}),
-        ({"config.dynamo.imagePullSecretDiscovery": False}, {}),
+        ({"config.dynamo.imagePullSecretDiscovery": True}, {}),
+        ({"rbac.aggregate": False}, {"ClusterRole": -2}),
         (MANUAL, GRANT),
         (
             {"rbac.create": False},
-            {"ClusterRole": -2, "ClusterRoleBinding": -2, "Role": -3, "RoleBinding": -3},
+            {"ClusterRole": -5, "ClusterRoleBinding": -3, "Role": -3, "RoleBinding": -3},
         ),
     ],
     ids=str,
@@ -99,6 +97,28 @@ def test_switch_adds_or_removes_objects(values: Values, difference: dict[str, in
 @pytest.mark.parametrize("switch", ["crdInstaller.enabled", "uninstaller.enabled"])
 def test_each_hook_can_be_disabled(switch: str) -> None:
     assert kinds(render({switch: False}), hooks=True) == HOOK
+
+
+@pytest.mark.parametrize(
+    ("fabrics", "argument"),
+    [
+        (["nvidia"], "nvidia"),
+        ([], "nvidia"),
+        (None, "nvidia"),
+        (["example", "nvidia"], "example,nvidia"),
+        (["example"], "example,nvidia"),
+    ],
+)
+def test_uninstaller_detaches_domains_of_every_vendor(fabrics: list[str] | None, argument: str) -> None:
+    """Those of NVIDIA also if an earlier release has left some."""
+    found = [
+        each for each in render({"config.fabrics": fabrics}) if "grove-detach" in each["metadata"]["name"]
+    ]
+    (job,) = (each for each in found if each["kind"] == "Job")
+    assert at(job, f"{POD}.containers.0.args") == ["detach", f"--fabrics={argument}"]
+    (role,) = (each for each in found if each["kind"] == "ClusterRole")
+    rules = [rule for rule in role["rules"] if rule["resources"] == ["computedomains"]]
+    assert [rule["verbs"] for rule in rules] == [["list", "patch"]]
 
 
 def test_pods_of_jobs_have_their_own_annotations() -> None:
@@ -138,7 +158,12 @@ PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
         ({"commonAnnotations.a": "b"}, "ConfigMap", "metadata.annotations.a", "b"),
         ({"serviceAccount.annotations.a": "b"}, "ServiceAccount", "metadata.annotations.a", "b"),
         ({"serviceAccount.name": "me"}, "Deployment", f"{POD}.serviceAccountName", "me"),
-        ({"serviceAccount.name": "me", **NOT_PLACING}, "ClusterRoleBinding", "subjects.0.name", "me"),
+        (
+            {"serviceAccount.name": "me", **NOT_PLACING, **TOGETHER},
+            "ClusterRoleBinding",
+            "subjects.0.name",
+            "me",
+        ),
         ({"podLabels.a": "b"}, "Deployment", "spec.template.metadata.labels.a", "b"),
         ({"podAnnotations.a": "b"}, "Deployment", "spec.template.metadata.annotations.a", "b"),
         ({"podSecurityContext.runAsUser": 7}, "Deployment", f"{POD}.securityContext.runAsUser", 7),
@@ -162,10 +187,11 @@ PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
         ({"service.type": "NodePort"}, "Service", "spec.type", "NodePort"),
         ({"service.annotations.a": "b"}, "Service", "metadata.annotations.a", "b"),
         ({"networkPolicy.metricsFrom": [PEER]}, "NetworkPolicy", "spec.ingress.1.from", [PEER]),
+        ({"networkPolicy.webhooksFrom": [PEER]}, "NetworkPolicy", "spec.ingress.2.from", [PEER]),
         ({"networkPolicy.egress": [{}]}, "NetworkPolicy", "spec.policyTypes", ["Ingress", "Egress"]),
         ({"config.server.metrics.port": 99}, "Service", "spec.ports.0.port", 99),
         ({"config.server.webhooks.port": 99}, "NetworkPolicy", "spec.ingress.0.ports.0.port", 99),
-        ({"config.server.healthProbes.port": 99}, "Deployment", f"{OPERATOR}.ports.1.containerPort", 99),
+        ({"config.server.healthProbes.port": 99}, "Deployment", f"{OPERATOR}.ports.0.containerPort", 99),
         (
             {"metrics.serviceMonitor.enabled": True, "metrics.serviceMonitor.labels.a": "b"},
             "ServiceMonitor",
@@ -185,7 +211,7 @@ PEER = {"podSelector": {"matchLabels": {"app": "prometheus"}}}
             "b",
         ),
         (
-            MANUAL,
+            {**MANUAL, **TOGETHER},
             "Deployment",
             f"{POD}.volumes.1",
             {"name": "certificates", "secret": {"secretName": "grove-webhook-server-cert"}},
@@ -198,105 +224,70 @@ def test_value_is_rendered(values: Values, kind: str, path: str, expected: objec
     assert at(one(permanent, kind), path) == expected
 
 
-@pytest.mark.parametrize(
-    ("values", "right"),
-    [
-        ({"config.topologyAwareScheduling.enabled": True}, "nodes"),
-        ({"config.network.autoMNNVLEnabled": True}, "nodes"),
-        ({"config.network.autoMNNVLEnabled": True}, "deviceclasses"),
-        ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "topologies"),
-        ({"config.scheduler.profiles": [{"name": "kai-scheduler"}]}, "clustertopologies/finalizers"),
-        ({"config.scheduler.profiles": [{"name": "volcano"}]}, "queues"),
-        (
-            {
-                "config.scheduler.profiles": [
-                    {"name": "default-scheduler", "config": {"gangScheduling": True}}
-                ]
-            },
-            "podgroups",
-        ),
-    ],
-    ids=str,
-)
-def test_rbac_follows_enabled_features(values: Values, right: str) -> None:
-    assert right not in resources({})
-    assert right in resources(values)
-
-
-def resources(given: Values) -> set[str]:
-    role = one(render(given), "ClusterRole", "grove:system:grove-operator")
-    return {resource for rule in role["rules"] for resource in rule["resources"]}
-
-
 def placing(**config: object) -> Values:
     return {PROFILES: [{"name": "default-scheduler", "config": config}]}
 
 
-PLACEMENT_ROLE = "grove:system:grove-operator-placement"
-LEASE_ROLE = "grove:system:grove-operator-scheduler-lease"
-
-
-@pytest.mark.parametrize("mode", PlacementMode)
-def test_placement_grants_its_own_roles_unless_off(mode: PlacementMode) -> None:
-    rendered = render(placing(placement=mode))
-    roles = {each["metadata"]["name"] for each in rendered if each["kind"] in ("ClusterRole", "Role")}
-    expected = set() if mode is PlacementMode.OFF else {PLACEMENT_ROLE, LEASE_ROLE}
-    assert roles & {PLACEMENT_ROLE, LEASE_ROLE} == expected
-    core = one(rendered, "ClusterRole", "grove:system:grove-operator")
-    assert core == one(render(), "ClusterRole", "grove:system:grove-operator")
-
-
-@pytest.mark.parametrize("values", [{}, {PROFILES: []}, placing()], ids=str)
-def test_placement_of_chart_has_default_of_operator(values: Values) -> None:
-    granted = any(each["metadata"]["name"] == PLACEMENT_ROLE for each in render(values))
-    assert granted is DefaultSchedulerConfig().placement_settings.enabled
-
-
-def test_placement_role_has_only_needed_permissions() -> None:
-    role = one(render(placing(placement="All")), "ClusterRole", PLACEMENT_ROLE)
-    rights = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
-    assert rights.pop("pods/status") == ["patch"]
-    assert sorted(rights) == [
-        "deviceclasses",
-        "nodes",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "resourcequotas",
-        "resourceslices",
-        "storageclasses",
+def test_webhooks_have_pods_and_account_of_their_own() -> None:
+    objects = render({"admission.replicaCount": 3, "admission.resources.limits.memory": "1Gi", **MANUAL})
+    operator, webhooks = (one(objects, "Deployment", name)["spec"] for name in (ACCOUNT, ADMISSION))
+    assert webhooks["replicas"] == 3
+    ports = [
+        [port["name"] for port in spec["template"]["spec"]["containers"][0]["ports"]]
+        for spec in (operator, webhooks)
     ]
-    assert all(verbs == ["get", "list", "watch"] for verbs in rights.values())
+    assert ports == [["health", "metrics"], ["webhooks", "health", "metrics"]]
+    pod, own = webhooks["template"]["spec"], operator["template"]["spec"]
+    assert (pod["serviceAccountName"], own["serviceAccountName"]) == (ADMISSION, ACCOUNT)
+    assert pod["containers"][0]["args"] == ["admission", "--config=/etc/grove-operator/config/config.yaml"]
+    assert own["containers"][0]["args"][-1] == f"--admission=https://{ADMISSION}.{NAMESPACE}.svc:9443"
+    assert pod["containers"][0]["resources"]["limits"] == {"memory": "1Gi"}
+    assert pod["securityContext"] == own["securityContext"]
+    mounted = [[each["name"] for each in spec["volumes"]] for spec in (own, pod)]
+    assert mounted == [["config", "tmp"], ["config", "certificates", "tmp"]]
+    account = pod["containers"][0]["env"][0]
+    assert account == {"name": "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME", "value": ACCOUNT}
 
 
-@pytest.mark.parametrize(
-    ("lease", "namespace", "name"),
-    [({}, "kube-system", "kube-scheduler"), ({"namespace": "a", "name": "b"}, "a", "b")],
-)
-def test_placement_reads_only_lease_of_scheduler(lease: Values, namespace: str, name: str) -> None:
-    rendered = render(placing(placement="All", schedulerLease=lease))
-    role = one(rendered, "Role", LEASE_ROLE)
-    (rule,) = role["rules"]
-    assert (rule["resources"], rule["resourceNames"]) == (["leases"], [name])
-    assert rule["verbs"] == ["get", "list", "watch"]
-    binding = one(rendered, "RoleBinding", LEASE_ROLE)
-    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == namespace
+def test_service_of_reviews_selects_old_and_new_pods() -> None:
+    """Pods of an operator that served the webhooks, and those of their own: by the name of the port."""
+    before, after = render(TOGETHER), render()
+    service = one(after, "Service", ACCOUNT)
+    assert service == one(before, "Service", ACCOUNT)
+    selector = service["spec"]["selector"].items()
+    pods = (one(before, "Deployment"), one(after, "Deployment", ADMISSION))
+    for each in pods:
+        assert selector <= each["spec"]["template"]["metadata"]["labels"].items()
+    assert {"name": "webhooks", "port": 9443, "targetPort": "webhooks"} in service["spec"]["ports"]
+    webhooks = [each for each in after if each["kind"].endswith("WebhookConfiguration")]
+    assert webhooks == [each for each in before if each["kind"].endswith("WebhookConfiguration")]
 
 
-def test_off_in_a_values_file_disables_placement(tmp_path: Path) -> None:
-    """Helm reads it as false."""
-    file = tmp_path / "values.yaml"
-    file.write_text("config: {scheduler: {profiles: [{name: default-scheduler, config: {placement: Off}}]}}")
-    objects = list(yaml.safe_load_all(run("template", "grove", CHART, "--values", file)))
-    assert PLACEMENT_ROLE not in {each["metadata"]["name"] for each in objects if each}
-    written = yaml.safe_load(one([each for each in objects if each], "ConfigMap")["data"]["config.yaml"])
-    assert written["scheduler"]["profiles"][0]["config"] == {"placement": False}
-    assert not backends(loading.load(written).scheduler).of("").placement.enabled
+def test_each_pod_has_one_disruption_budget() -> None:
+    """A pod with two cannot be evicted."""
+    objects = render()
+    own = one(objects, "PodDisruptionBudget")["spec"]["selector"]
+    assert own["matchExpressions"] == [{"key": "app.kubernetes.io/component", "operator": "DoesNotExist"}]
+    labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert "app.kubernetes.io/component" not in labels
 
 
-def test_fabric_rbac_follows_configured_providers() -> None:
-    assert "computedomains" in resources({})
-    assert "computedomains" in resources({"config.network.autoMNNVLEnabled": True})
-    assert "computedomains" not in resources({"config.fabrics": []})
+def test_secure_metrics_are_scraped_by_https_with_token() -> None:
+    values: Values = {"metrics.serviceMonitor.enabled": True}
+    assert "scheme" not in at(one(render(values), "ServiceMonitor"), "spec.endpoints.0")
+    monitor = one(render({**values, "config.server.metrics.secure": True}), "ServiceMonitor")
+    secure = at(monitor, "spec.endpoints.0")
+    assert (secure["scheme"], "bearerTokenFile" in secure) == ("https", True)
+
+
+def test_webhook_peers_are_limited_only_if_given() -> None:
+    def ingress(values: Values) -> list[tuple[list[int], bool]]:
+        rules = one(render(values), "NetworkPolicy")["spec"]["ingress"]
+        return [([port["port"] for port in rule["ports"]], "from" in rule) for rule in rules]
+
+    assert ingress({}) == [([9443, 9444], False), ([9445], False)]
+    limited = ingress({"networkPolicy.webhooksFrom": [PEER]})
+    assert limited == [([9444], False), ([9445], False), ([9443], True)]
 
 
 def configuration(values: Values | None = None) -> OperatorConfiguration:
@@ -418,45 +409,6 @@ def test_chart_version_is_project_version() -> None:
     assert (chart["name"], chart["version"], chart["appVersion"]) == ("grove-charts", version, version)
 
 
-def test_dynamo_role_has_only_needed_permissions() -> None:
-    def resources(values: Values) -> set[str]:
-        role = one(render(values), "ClusterRole", "grove:system:grove-operator-dynamo")
-        return {resource for rule in role["rules"] for resource in rule["resources"]}
-
-    core = one(render(DYNAMO), "ClusterRole", "grove:system:grove-operator")
-    assert core == one(render(), "ClusterRole", "grove:system:grove-operator")
-    assert "secrets" not in resources(DYNAMO)
-    more = resources({**DYNAMO, "config.dynamo.withoutGrove": True}) - resources(DYNAMO)
-    assert more == {"deployments", "leaderworkersets"}
-
-
-@pytest.mark.parametrize(("mode", "resource"), [("affinity", "nodes"), ("kueue", "topologies")])
-def test_dynamo_without_grove_may_read_topologies(mode: str, resource: str) -> None:
-    name = "grove:system:grove-operator-dynamo"
-    values = {**DYNAMO, "config.dynamo.withoutGrove": True}
-    there = {**values, "config.dynamo.topologyAwareScheduling.mode": mode}
-    plain, more = (one(render(each), "ClusterRole", name)["rules"] for each in (values, there))
-    (added,) = (rule for rule in more if rule not in plain)
-    assert added["resources"] == [resource]
-    assert "list" in added["verbs"]
-
-
-def test_secret_reader_role_can_be_disabled() -> None:
-    def readers(values: Values) -> dict[str, list[str]]:
-        """Roles that allow reading all Secrets, with their verbs."""
-        return {
-            each["metadata"]["name"]: rule["verbs"]
-            for each in render(values)
-            if each["kind"] == "ClusterRole"
-            for rule in each["rules"]
-            if "secrets" in rule["resources"] and rule["verbs"] != ["create"]
-        }
-
-    assert readers({}) == {}
-    assert readers(DYNAMO) == {"grove:system:grove-operator-dynamo-pull-secrets": ["list", "watch"]}
-    assert readers({**DYNAMO, "config.dynamo.imagePullSecretDiscovery": False}) == {}
-
-
 def test_dynamo_defaults_to_seven_domains() -> None:
     allowed = configuration().dynamo.topology_aware_scheduling.allowed_domains
     assert allowed == ("region", "zone", "datacenter", "block", "rack", "host", "numa")
@@ -495,8 +447,3 @@ def test_webhook_paths_match_the_operator(authorizer: bool, trust: bytes, dynamo
         return {each["metadata"]["name"]: each for each in found}
 
     assert by_name(rendered) == by_name(expected)
-
-
-def test_local_operator_has_the_rights_of_the_chart():
-    """`grove up --operator` applies a file: `python -m tools.local_operator_rights` writes it."""
-    assert RIGHTS.read_text() == page(program())

@@ -11,7 +11,7 @@ import yaml
 
 from grove.api.configuration import loading
 from grove.api.configuration.types import CertProvisionMode, WebhookServer
-from tests.chart import CHART, NAMESPACE, Refused, one, render, run
+from tests.chart import ADMISSION, CHART, NAMESPACE, Refused, one, render, run
 
 pytestmark = pytest.mark.cluster  # Helm may have to be built
 
@@ -56,7 +56,8 @@ def test_object_has_its_labels_and_those_of_the_release(kind: str, name: str, la
 
 
 def test_every_label_of_the_file_is_used() -> None:
-    labelled = [body["metadata"]["labels"][OWN] for body in rendered() if OWN in body["metadata"]["labels"]]
+    own = (body["metadata"] for body in rendered() if body["metadata"]["name"] != ADMISSION)
+    labelled = [each["labels"][OWN] for each in own if OWN in each["labels"]]
     written = VALUES.read_text().count(OWN)
     assert len(set(labelled)) == len(labelled) == written - 1, (
         "all but that of the Secret, which is not rendered"
@@ -95,15 +96,15 @@ def test_empty_certificate_keys_have_their_defaults() -> None:
     webhooks = configuration.server.webhooks
     assert webhooks.cert_provision_mode is CertProvisionMode.AUTO
     assert webhooks.secret_name == WebhookServer().secret_name
-    (rule,) = found("Role", "grove:system:grove-operator-certificate")["rules"]
+    _, rule = found("Role", "grove:system:grove-operator-certificate")["rules"]
     assert rule["resourceNames"] == [webhooks.secret_name]
 
 
 def test_empty_names_with_manual_certificates_have_defaults() -> None:
-    """Where the chart mounts the certificate, the operator reads it."""
+    """Where the chart mounts the certificate, the webhooks read it."""
     manual = {"certProvisionMode": "manual", "secretName": "", "serverCertDir": ""}
     objects = render({"config.server.webhooks": manual})
-    spec = one(objects, "Deployment")["spec"]["template"]["spec"]
+    spec = one(objects, "Deployment", ADMISSION)["spec"]["template"]["spec"]
     volumes = {each["name"]: each for each in spec["volumes"]}
     mounts = {each["name"]: each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
     default = WebhookServer()

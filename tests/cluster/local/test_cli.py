@@ -57,7 +57,7 @@ def test_up_status_kubectl_and_down(state) -> None:
     stopped = grove("down", *where)
     assert stopped.returncode == 0
     assert state.root.exists(), "the data is kept"
-    assert grove("cluster", "status", *where).returncode == 1
+    assert grove("cluster", "status", *where).returncode == 2
     assert grove("down", *where, "--delete").returncode == 0
     assert not state.root.exists()
 

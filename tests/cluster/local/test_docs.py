@@ -36,7 +36,7 @@ def left(home: Path) -> list[Path]:
 
 def test_all_readme_commands_are_run_here() -> None:
     typed = {*TWO, *ASIDE, *CLUSTER, *block(section("README.md", "Try the operator"))}
-    assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator"} == typed
+    assert set(block(README)) | {*mentioned(README)} - {"grove", "grove operator", "grove dashboard"} == typed
     assert "grove up --operator" in typed
 
 
@@ -60,7 +60,7 @@ def test_make_demo_and_make_test(home: Path) -> None:
     output = run_commands([*TWO[:1], narrowed, *ASIDE], home).stdout
     assert "gang demo-0-decode-1: Running" in output
     assert re.search(r"^\d+ passed", output, re.MULTILINE)
-    assert "stopped operator, " in output
+    assert "stopped dashboard, operator, " in output
     assert left(home) == []
 
 

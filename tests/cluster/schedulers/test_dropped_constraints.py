@@ -21,7 +21,7 @@ from tests.cluster.operator.scheduling.test_enforcement import emitted, until_en
 from tests.cluster.operator.scheduling.test_placement import gpus
 from tests.cluster.operator.scheduling.test_topology import KEYS, TOPOLOGIES, a_topology, topology
 from tests.cluster.operator.support.harness import operating
-from tests.cluster.operator.support.objects import CLIQUES, SETS
+from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS
 from tests.cluster.operator.support.workloads import clique, group, workload
 from tests.cluster.operator.support.world import World, watching
 from tests.cluster.schedulers.native import IN_TREE, gang_scheduling, install_crds, served_backend
@@ -85,6 +85,8 @@ async def test_gang_is_held_without_the_feature_gate(
             ),
             "the error on the clique",
         )
+        dropped = "ConstraintsDroppedByAPIServer"
+        await world.until(lambda: world.get(GANGS, "mine-0").waits_for == dropped, "the reason to wait")
         before = uids(world)
         await world.until(lambda: uids(world) - before, "another attempt")
         other = workload("other", clique("a", 2, pod={"schedulerName": "kai-scheduler"}))

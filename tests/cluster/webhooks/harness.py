@@ -21,6 +21,7 @@ from grove.operator.caches.resources import resource_of
 from grove.operator.manager import Manager
 from grove.operator.servers import serving
 from grove.operator.webhooks import AdmissionWebhooks
+from grove.webhooks.conversion.registration import unregister
 from grove.webhooks.registrations import Path, UrlAddress, configurations
 from tests.cluster.operator.support.objects import SETS
 from tests.cluster.operator.support.workloads import clique, workload
@@ -110,6 +111,7 @@ async def registering(client: Client, bodies: Sequence[Body]) -> AsyncIterator[N
         for body in bodies:
             with suppress(NotFound):
                 await client.delete(KINDS[body["kind"]], body["metadata"]["name"], as_type=Object)
+        await unregister(client)
         await eventually(lambda: _unregistered(client))
 
 
@@ -154,7 +156,7 @@ def topology(name: str, *domains: str) -> Body:
     return {"apiVersion": kind.api_version, "kind": kind.name, **meta, "spec": {"levels": levels}}
 
 
-def calls(path: Path) -> float:
+def calls(path: str) -> float:
     """How many admission reviews this process has answered at the path."""
     samples = (REGISTRY.get_sample_value("grove_admission_seconds_count", {"path": path, "code": "200"}),)
     return sum(sample or 0.0 for sample in samples)

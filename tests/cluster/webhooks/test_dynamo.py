@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from grove.kube.errors import ApiError
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.dynamo import GRAPHS
 from tests.cluster.conftest import PATIENCE, apply, established
-from tests.cluster.webhooks.harness import admitting, refusal
+from tests.cluster.webhooks.harness import admitting, eventually, refusal
 from tests.dynamo.builders import component, deployment, manifest
 
 pytestmark = pytest.mark.cluster
@@ -36,8 +37,8 @@ async def test_graphs_of_both_versions_are_defaulted_and_checked(
         created = await client.create(GRAPHS, body, namespace=namespace, as_type=dict)
         assert created["metadata"]["annotations"]["nvidia.com/workload-provider"] == "grove"
         assert created["spec"]["components"][0]["replicas"] == 1
-        older = await client.get(OLDER, "app", namespace=namespace, as_type=dict)
-        assert (older["apiVersion"], older["spec"]) == ("nvidia.com/v1alpha1", created["spec"])
+        older = await eventually(lambda: converted(client, namespace))
+        assert older["spec"]["services"]["Worker"]["replicas"] == 1
 
         superseded = manifest("superseded")
         superseded["metadata"] = {"name": "old"}
@@ -49,6 +50,15 @@ async def test_graphs_of_both_versions_are_defaulted_and_checked(
         message = await refusal(client, GRAPHS, unknown, namespace=namespace)
         assert "spec.components[0].replicaz: Forbidden: unknown field; did you mean replicas?" in message
         assert "cannot be added" in await _update_refusal(client, namespace)
+
+
+async def converted(client: Client, namespace: str) -> dict[str, Any] | None:
+    """The object in v1alpha1, once the API server has loaded the conversion webhook."""
+    try:
+        found = await client.get(OLDER, "app", namespace=namespace, as_type=dict)
+    except ApiError:
+        return None
+    return found if "services" in found["spec"] else None
 
 
 async def _update_refusal(client: Client, namespace: str) -> str:

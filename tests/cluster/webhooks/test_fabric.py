@@ -10,7 +10,7 @@ import pytest
 
 from grove.api.naming.annotations import SHARED_WITH_NAMESPACES
 from grove.kube.auth import config
-from grove.kube.client.client import Client
+from grove.kube.client.client import MERGE, Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES, RESOURCE_CLAIM_TEMPLATES
 from grove.kube.errors import ApiError
@@ -85,9 +85,33 @@ async def test_rules_with_automatic_mnnvl(
         with pytest.raises(ApiError, match="cannot be removed after creation"):
             await client.replace(SETS, "app", again, namespace=namespace, as_type=Object)
         await client.patch(SETS, "app", {"spec": {"replicas": 2}}, namespace=namespace, as_type=Object)
+        await _warnings(client, namespace)
         await _gpus_by_claim(client, namespace)
         await _gpus_by_claim_of_another_namespace(client, namespace)
         await _sets_that_share_a_domain(client, namespace)
+
+
+async def _warnings(client: Client, namespace: str) -> None:
+    """Of misspelled annotations, and of GPUs that are added to a set without domains."""
+
+    async def warning(verb: str, path: str, body: Body) -> str:
+        kind = MERGE if verb == "PATCH" else "application/json"
+        reply = await client.raw(verb, path, msgspec.json.encode(body), content_type=kind)
+        return reply.headers.get("Warning", "")
+
+    typo = changed_set({"metadata.name": "typo", **keys.annotated("disabled")}, namespace)
+    typo["metadata"]["annotations"]["grove.io/auto-mnvl"] = "disabled"
+    said = await warning("POST", SETS.path(namespace), typo)
+    assert "grove.io/auto-mnvl is not known and has no effect: did you mean grove.io/auto-mnnvl?" in said
+    plain = changed_set({"metadata.name": "plain"}, namespace)
+    assert await warning("POST", SETS.path(namespace), plain) == ""
+    with_gpus = changed_set({"metadata.name": "plain", **keys.GPUS}, namespace)
+    patch = {"spec": {"template": {"cliques": with_gpus["spec"]["template"]["cliques"]}}}
+    said = await warning("PATCH", SETS.path(namespace, "plain"), patch)
+    assert "its pods will be in no ComputeDomain" in said
+    without = {"spec": {"template": {"cliques": plain["spec"]["template"]["cliques"]}}}
+    said = await warning("PATCH", SETS.path(namespace, "app"), without)
+    assert "its pods will leave their ComputeDomain: no container requests accelerators" in said
 
 
 async def _gpus_by_claim(client: Client, namespace: str) -> None:

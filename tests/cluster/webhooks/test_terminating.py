@@ -4,20 +4,25 @@ removing the finalizer is always possible."""
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from grove.dynamo.api import crd_definitions
 from grove.kube.auth import config
+from grove.kube.cache.cache import Cache
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
+from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.kube.client.resource import Resource
-from grove.kube.errors import ApiError
+from grove.kube.errors import ApiError, ServiceUnavailable
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.operator.caches.dynamo import GRAPHS
+from grove.webhooks.conversion.registration import CRD, is_ours
 from tests.cluster.conftest import PATIENCE, apply, established
-from tests.cluster.operator.support.objects import SETS
+from tests.cluster.operator.support.objects import SETS, AnyObject
+from tests.cluster.operator.support.processes import seen
 from tests.cluster.webhooks.harness import (
     TOPOLOGIES,
     Body,
@@ -33,6 +38,8 @@ pytestmark = pytest.mark.cluster
 
 SWITCHES = {"topologyAwareScheduling": {"enabled": True}, "dynamo": {"enabled": True}}
 FINALIZERS = ["example.com/test"]
+_STEADY = 20
+"""Requests after which the API server has loaded a change of the CRD."""
 
 
 async def terminating(client: Client, resource: Resource, body: Body, namespace: str | None) -> Body:
@@ -76,10 +83,22 @@ async def test_terminating_object_refuses_an_invalid_spec(
         (TOPOLOGIES, topology("held", "rack"), None, duplicate_key, "unique across all levels"),
     ]
     async with admitting(client, config.load(cluster.kubeconfig), namespace, **SWITCHES):
+        await asyncio.wait_for(until_converting(client, namespace), PATIENCE)
         for resource, body, place, spec, expected in cases:
             await terminating(client, resource, body, place)
             assert expected in await patch_refusal(client, resource, {"spec": spec}, place)
             await remove_finalizers(client, resource, place)
+
+
+async def until_converting(client: Client, namespace: str) -> None:
+    """Until the CRD has its conversion webhook and the API server has loaded it: meanwhile, it refuses
+    requests for that kind at times."""
+    definitions = Cache(CRDS, AnyObject, fields=f"metadata.name={CRD}")
+    await seen(client, definitions, lambda found: any(is_ours(each.spec["conversion"]) for each in found))
+    body = {**deployment(component()), "metadata": {"name": "probe"}}
+    for _ in range(_STEADY):
+        with suppress(ServiceUnavailable):
+            await client.create(GRAPHS, body, namespace=namespace, as_type=Object, dry_run=True)
 
 
 async def test_finalizer_is_removable_while_webhooks_are_down(

@@ -72,3 +72,37 @@ async def test_b7_automatic_mode_compares_nodes_with_channels():
     assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 4)
     node_cache.apply_event("MODIFIED", node("b", "8", "9"))
     assert fabric_nodes.channel_coverage("nvidia") == ChannelCoverage(3, (), 8)
+
+
+async def test_node_labels_are_required_only_where_nodes_are_read(monkeypatch):
+    monkeypatch.setattr("grove.timing.FABRIC_NODES_DELAY", 0.0)
+    unread, read, automatic = Nodes(), Nodes(), Nodes(BOTH.auto)
+    for nodes, options in (
+        (unread, {}),
+        (read, {"reads_nodes": True}),
+        (automatic, {"automatic": BOTH.auto, "reads_nodes": True}),
+    ):
+        fabric_nodes = FabricNodes(BOTH, nodes, **options)
+        fabric_nodes.require("nvidia")
+        fabric_nodes.require("example")
+    keys = {"resource.nvidia.com/computeDomain", "nvidia.com/gpu.clique"}
+    assert (unread._required_keys, read._required_keys) == (None, keys)
+    assert automatic._required_keys == frozenset(), "they are kept there without being listed again"
+
+
+async def test_labels_of_listed_nodes_are_known_and_reported(monkeypatch):
+    monkeypatch.setattr("grove.timing.FABRIC_NODES_DELAY", 0.0)
+    nodes, changes = Nodes(), asyncio.Queue()
+    fabric_nodes = FabricNodes(BOTH, nodes, reads_nodes=True)
+    fabric_nodes.subscribe(changes.put_nowait)
+    fabric_nodes.require("nvidia")
+    assert fabric_nodes.domain_of_node("nvidia", "a") == ""
+    found = node("a", "8", holder="d1")
+    found.metadata.labels["nvidia.com/gpu.clique"] = "x.0"
+    nodes.use_list([found])
+    assert await asyncio.wait_for(changes.get(), 120) == "nvidia"
+    assert (fabric_nodes.domain_of_node("nvidia", "a"), fabric_nodes.partition_of_node("nvidia", "a")) == (
+        "d1",
+        "x.0",
+    )
+    assert fabric_nodes.domain_of_node("nvidia", "b") == fabric_nodes.domain_of_node("example", "a") == ""

@@ -28,7 +28,9 @@ def storage_class(name: str, mode: str = "WaitForFirstConsumer", **annotations: 
 def volumes(**claim: Any) -> Volumes:
     """A claim in the namespace `ns`, a volume in a zone, and three classes."""
     found = Volumes()
-    found.claims.replace([msgspec.convert({"metadata": meta("data", "ns"), **claim}, VolumeClaim)], "1")
+    body = {"metadata": meta("data", "ns"), **claim}
+    listed_claim = found.claims.compact(msgspec.convert(body, VolumeClaim))
+    found.claims.replace([listed_claim], "1")
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
     listed = [{"metadata": meta("local"), "spec": affinity}, {"metadata": meta("network"), "spec": {}}]
@@ -40,6 +42,7 @@ def volumes(**claim: Any) -> Volumes:
 
 
 BOUND = {"phase": "Bound"}
+BOUND_FIRST = KnownVolume(False, bound_first=True)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +50,13 @@ BOUND = {"phase": "Bound"}
     [
         ({"volumeName": "local"}, BOUND, KnownVolume(True, ZONE)),
         ({"volumeName": "network"}, BOUND, KnownVolume(True)),
-        ({"volumeName": "unseen", "storageClassName": "early"}, BOUND, KnownVolume(False)),
-        ({"volumeName": "local", "storageClassName": "early"}, {"phase": "Pending"}, KnownVolume(False)),
+        ({"volumeName": "unseen", "storageClassName": "early"}, BOUND, BOUND_FIRST),
+        ({"volumeName": "local", "storageClassName": "early"}, {"phase": "Pending"}, BOUND_FIRST),
+        ({"volumeName": "local", "storageClassName": "late"}, {"phase": "Pending"}, BOUND_FIRST),
         ({"storageClassName": "late"}, {}, KnownVolume(False, ZONE)),
-        ({"storageClassName": "early"}, {}, KnownVolume(False)),
-        ({"storageClassName": "missing"}, {}, KnownVolume(False)),
+        ({"storageClassName": "early"}, {}, BOUND_FIRST),
+        ({"storageClassName": "missing"}, {}, BOUND_FIRST),
+        ({"storageClassName": ""}, {}, BOUND_FIRST),
         ({}, {}, KnownVolume(False, ZONE)),
     ],
 )
@@ -59,3 +64,15 @@ def test_nodes_of_a_claim(spec: Any, status: Any, known: KnownVolume) -> None:
     found = volumes(spec=spec, status=status)
     assert found.known("ns", "data") == known
     assert found.known("other", "data") is None
+
+
+def test_claim_may_name_its_class_in_an_annotation() -> None:
+    """As the scheduler reads it. A gang must not wait for a volume that waits for the gang."""
+    named = meta("data", "ns", **{"volume.beta.kubernetes.io/storage-class": "late"})
+    assert volumes(metadata=named).known("ns", "data") == KnownVolume(False, ZONE)
+
+
+def test_claim_without_any_class_is_bound_first() -> None:
+    found = volumes(spec={})
+    found.classes.replace([storage_class("late")], "2")
+    assert found.known("ns", "data") == BOUND_FIRST

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from msgspec.structs import replace
 
+from grove.api.event_reasons import EventReporter
 from grove.api.intents import Create, Delete, Intent, ObjectRef, Patch, Status, Target, uid_of
 from grove.api.types.podclique import PodClique
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.engine.events import events_of_statuses, events_of_writes, lasting_events
 from grove.plan.model import Plan, PlannedEvent, StatusUpdate
-from grove.plan.writes.events import deleted, pod_deleted, pod_events
+from grove.plan.writes.events import UpdatedUnit, deleted, pod_deleted, pod_events
 
 SET = ObjectRef("grove.io/v1alpha1", "PodCliqueSet", "wl", "ns", "s")
 CLIQUE = ObjectRef("grove.io/v1alpha1", "PodClique", "wl-1-a", "ns", "c")
@@ -44,6 +47,35 @@ def test_replacement_is_one_event_if_both_writes_succeed(created, removed, emitt
     assert [record.note for record in records] == emitted
     assert all(record.regarding == CLIQUE for record in records)
     assert all(record.reporter == "podclique-controller" for record in records)
+
+
+@pytest.mark.parametrize(
+    ("states", "notes"),
+    [
+        ([DONE], [(GROUP, "Created pod wl-1 in place of old-1")]),
+        ([DONE, DONE], [(GROUP, "Created 2 pods of replica 0 in place of outdated ones: wl-1, wl-2")]),
+        (
+            [DONE, FAILED],
+            [
+                (GROUP, "Created pod wl-1 in place of old-1"),
+                (CLIQUE, "Deleted pod old-2"),
+                (CLIQUE, "Could not create Pod: no"),
+            ],
+        ),
+        ([SKIPPED, SKIPPED], [(CLIQUE, "Deleted pod old-1"), (CLIQUE, "Deleted pod old-2")]),
+    ],
+)
+def test_pods_that_update_replaces_are_one_event(states, notes):
+    creates = [replace(CREATE, target=replace(POD, name=f"wl-{index}")) for index, _ in enumerate(states, 1)]
+    deletes = [replace(DELETE, target=replace(POD, name=f"old-{index}")) for index, _ in enumerate(states, 1)]
+    unit = UpdatedUnit(GROUP, EventReporter.GROUP, " of replica 0")
+    pairs = zip(creates, deletes, strict=True)
+    plan = Plan(events=tuple(chain.from_iterable(pod_events({0: c}, {0: [d]}, unit) for c, d in pairs)))
+    outcome = Outcome((*map(result, creates, states), *map(result, deletes)))
+    records = list(events_of_writes(plan, outcome, SET))
+    assert sorted((record.regarding.name, record.note) for record in records) == sorted(
+        (regarding.name, note) for regarding, note in notes
+    )
 
 
 @pytest.mark.parametrize(

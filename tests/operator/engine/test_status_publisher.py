@@ -12,7 +12,7 @@ from grove.api.conditions import ConditionType
 from grove.api.intents import ObjectRef, Target
 from grove.api.meta import Condition
 from grove.api.types.common import LastError
-from grove.api.types.podclique import PodCliqueStatus
+from grove.api.types.podclique import PodCliqueStatus, PodCliqueUpdateProgress
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podcliqueset import PodCliqueSetStatus
 from grove.api.types.podgang import GangPhase, PodGangStatus
@@ -215,6 +215,50 @@ def test_min_available_breach_is_written_at_once(publisher) -> None:
 
 def test_breach_of_new_clique_waits_for_quiet_period(publisher) -> None:
     assert due_after(publisher, status_update(status(), status(0, breached=True)), 0.0) == (False, 0.25)
+
+
+def test_breach_by_update_waits_for_quiet_period(publisher) -> None:
+    breach = replace(status_update(status(2, breached=False), status(0, breached=True)), updating=True)
+    assert due_after(publisher, breach, 0.0) == (False, 1.0)
+    assert due_after(publisher, breach, 1.0) == (True, None)
+
+
+def test_changing_status_of_update_is_due_after_two_seconds(publisher) -> None:
+    for ready, now in enumerate((0.0, 0.8, 1.6), start=1):
+        changed = replace(status_update(status(0), status(ready)), updating=True)
+        assert due_after(publisher, changed, now) == (False, min(now + 1.0, 2.0))
+    assert due_after(publisher, changed, 2.0) == (True, None)
+
+
+UPDATE = PodCliqueUpdateProgress(
+    update_started_at="2026-01-01T00:00:00Z", pod_clique_set_generation_hash="h", pod_template_hash="t"
+)
+
+
+def ended() -> StatusUpdate:
+    """An update that ends."""
+    before = PodCliqueStatus(update_progress=UPDATE)
+    after = replace(UPDATE, update_ended_at="2026-01-01T00:01:00Z")
+    return status_update(before, replace(before, ready_replicas=1, update_progress=after))
+
+
+def test_end_of_update_does_not_publish_pods_being_replaced(publisher) -> None:
+    own, other = ended(), replace(status_update(status(1), status(0)), updating=True)
+    due, later = publisher.due_updates("key", (own, other), 0.0, busy=False)
+    assert (due, later) == ([own], 1.0)
+    assert publisher.due_updates("key", (other,), 0.1, busy=False) == ([], 1.0), "its time does not change"
+    assert publisher.due_updates("key", (other,), 1.0, busy=False) == ([other], None)
+
+
+def test_end_of_last_update_is_written_with_all_others(publisher) -> None:
+    own, other = ended(), status_update(status(0), status(1))
+    assert publisher.due_updates("key", (other, own), 0.0, busy=False) == ([other, own], None)
+
+
+def test_end_of_update_is_written_while_no_slot_is_free(publisher) -> None:
+    own, other = ended(), replace(status_update(status(1), status(0)), updating=True)
+    publisher.due_updates("key", (other,), 0.0, busy=True)
+    assert publisher.due_updates("key", (own, other), 1.0, busy=True) == ([own], 20.0)
 
 
 def test_reverted_change_is_forgotten(publisher) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from grove.api.types.cluster.device_objects import AllocatedClaim
 from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.registry import Caches
@@ -42,3 +44,17 @@ def test_reason_is_known_why_claims_are_not_listed(
     monkeypatch.setattr(owner, "problem", "500 broken")
     found = sources(listed(), **pod_spec)
     assert (found.delay, found.problem) == (delay, "")
+
+
+def test_named_claims_are_known_once_claims_are_listed() -> None:
+    caches, body = Caches(placement=True), a_set("a:1")
+    named = [{"name": each, "resourceClaimName": each} for each in ("there", "missing")]
+    body["spec"]["template"]["cliques"] = [a_clique("a:1", resourceClaims=named)]
+    assert caches.volumes is not None
+    assert caches.devices is not None
+    view = ClusterView(listed_nodes(), listed(), caches.devices)
+    observer = ClaimSourcesObserver(caches, view, caches.volumes)
+    assert observer.of(read_set(body), {}).claims is None
+    metadata = {"name": "there", "namespace": "ns", "resourceVersion": "1"}
+    caches.devices.claims.replace([msgspec.convert({"metadata": metadata}, AllocatedClaim)], "1")
+    assert observer.of(read_set(body), {}).claims == {"there"}

@@ -13,6 +13,7 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.fabrics.provider import Domain
 from grove.fabrics.resolved import DomainReport, DomainState
 from grove.operator.caches.registry import Caches
+from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import DomainKey, ReplicaKey
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.observers.workload import Observer
@@ -97,9 +98,20 @@ def test_set_has_domains_with_nodes_and_reports() -> None:
     first, second = lookup.of_set(
         AUTO, lambda key: report if key == DomainKey("nvidia", "ns", "inference-1") else DomainReport()
     )
-    assert (first.name, first.state, first.nodes) == ("inference-0", DomainState.USABLE, {"node-a"})
+    assert (first.name, first.state, first.pods.nodes) == ("inference-0", DomainState.USABLE, {"node-a"})
     assert (second.name, second.state, second.report) == ("inference-1", DomainState.MISSING, report)
     assert FabricLookup(caches_with(AUTO, pods_per_set=1)).of_set(AUTO, lambda _: report) == ()
+
+
+def test_replica_has_the_report_of_its_domain() -> None:
+    states, report = KeyStates(), DomainReport(busy="other holds node-a")
+    states.of(DomainKey("nvidia", "ns", "inference-0")).report = report
+    snapshot = Observer(caches_with(AUTO, a_domain("inference-0")), states).replica(
+        ReplicaKey("ns", "inference", 0)
+    )
+    assert snapshot is not None
+    ((domain,),) = snapshot.domains["worker"].values()
+    assert domain.report == report
 
 
 def test_domain_snapshot_has_state_for_each_consumer() -> None:

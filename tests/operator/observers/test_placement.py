@@ -22,7 +22,8 @@ from grove.operator.keys import ReplicaKey
 from grove.operator.observers.cluster.cluster_view import ClusterView
 from grove.operator.observers.placement import PlacementState
 from grove.plan.placement.assignment import Assignment, GangName, PodSlot, Waiting
-from grove.plan.placement.demand import Demand, WantedPod
+from grove.plan.placement.demand import Demand, FabricDomain, PackedDomain, WantedPod
+from grove.plan.placement.pins import with_shapes
 from grove.plan.placement.rounds.round import run_round
 from grove.plan.placement.state import GangState, ObservedGang, RoundResult
 from grove.topology.placement.model import PodShape
@@ -172,21 +173,26 @@ VICTIM_LEAVES_BY = timestamps.parse(NOW).timestamp()
 
 
 @pytest.mark.parametrize(
-    ("status", "others", "stuck", "victims_leave"),
+    ("status", "others", "stuck", "refused", "victims_leave"),
     [
-        ({}, (), False, False),
-        (UNSCHEDULABLE, (), True, False),
-        ({**UNSCHEDULABLE, **ON_H0}, (), False, False),
-        ({**UNSCHEDULABLE, **ON_H0}, (pod("other", node="h0"),), True, False),
-        ({**UNSCHEDULABLE, **ON_H0}, (VICTIM,), False, True),
+        ({}, (), False, False, False),
+        (UNSCHEDULABLE, (), True, True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (), False, True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (pod("other", node="h0"),), True, True, False),
+        ({**UNSCHEDULABLE, **ON_H0}, (VICTIM,), False, False, True),
     ],
     ids=["undecided", "no node", "room was made", "room was taken", "victims leave"],
 )
 def test_released_pod_is_stuck(
-    status: dict[str, Any], others: tuple[SchedulingPod, ...], stuck: bool, victims_leave: bool
+    status: dict[str, Any],
+    others: tuple[SchedulingPod, ...],
+    stuck: bool,
+    refused: bool,
+    victims_leave: bool,
 ) -> None:
     found = observed(listed(pod("a-0", labels=OURS, status=status), *others), VICTIM_LEAVES_BY)
-    assert (found.stuck, found.victims_leave_until > VICTIM_LEAVES_BY) == (stuck, victims_leave)
+    assert (found.stuck, found.refused) == (stuck, refused)
+    assert (found.victims_leave_until > VICTIM_LEAVES_BY) == victims_leave
 
 
 def test_victim_is_not_waited_for_without_a_limit() -> None:
@@ -240,6 +246,17 @@ def test_successor_keeps_its_room_between_two_watches() -> None:
     assert predecessor() == ""
     placement.update(KEY, [wanted])
     assert predecessor() == "", "gone in the watch of all pods only"
+
+
+def test_decision_is_late_after_a_while() -> None:
+    times = iter((1000.0, 1001.0, 1000.0 + timing.SUCCESSOR_WAIT, 2000.0))
+    placement = state(listed_nodes(), listed())
+    placement._clock = lambda: next(times)
+    wanted = replace(demand("a", 1), gang=GangName("n", "gang"), levels=("zone",))
+    placement.update(KEY, [wanted])
+    assert [placement.of(KEY).late, placement.of(KEY).late] == [False, True]
+    placement.record(RoundResult({wanted.gang: GangState(wanted, Waiting("full"))}))
+    assert not placement.of(KEY).late
 
 
 def test_waiting_gang_is_recorded_once_its_predecessor_is_gone() -> None:
@@ -360,3 +377,40 @@ def test_gang_for_which_others_are_preempted_later_is_read_again() -> None:
     pods.apply_event("ADDED", pod("victim", 3, node="h0", deletionTimestamp="2026-01-01T00:00:50Z"))
     pods.apply_event("MODIFIED", pod("a-1", 4, labels=OURS, status={**UNSCHEDULABLE, **ON_H0}))
     assert [_read(placement) for _ in range(3)] == [["gang"]] * 3
+
+
+def test_rounds_read_where_fabric_domains_have_pods() -> None:
+    """Of bound pods, and of gangs that were decided on and are not bound yet."""
+    domain, labels = FabricDomain("n", "team"), {**OURS, "grove.io/computedomain": "team"}
+    hosts = [
+        replace(node(name, pods="1", cpu="64", **{GPU: "8"}), spec=NodeSpec())  # no slack
+        for name in ("h0", "h1", "h2")
+    ]
+    elsewhere = replace(hosts[2].metadata, labels={"zone": "y"})
+    hosts[2] = replace(hosts[2], metadata=elsewhere)
+    pods = listed(pod("other", node="h1", labels=labels), pod("a-0", labels=labels, **GATED))
+    placement = state(listed_nodes(*hosts), pods)
+    wanted = replace(gated(demand("a", 1)), gang=GangName("n", "gang"), levels=("zone",))
+    packed = PackedDomain(domain, "zone", required=False)
+    unit = with_shapes(wanted.unit, {"a": lambda shape: replace(shape, partitions=(0,))})
+    wanted = replace(wanted, unit=unit, domains=(packed,))
+    placement.update(KEY, [wanted])
+    changes = placement.changes()
+    assert changes is not None
+    assert changes.domain_nodes == {domain: {"h1"}}
+    assert changes.assigned_in_domains == {wanted.gang: {}}
+    placement.record(run_round(placement.capacity, changes, 1000.0))
+    joining = replace(wanted, gang=GangName("n", "joining"))
+    (chosen,) = placement.of(KEY).decisions["gang"].nodes.values()
+    assert placement.domain_nodes(joining) == {domain: {"h1", chosen}}
+    assert placement.domain_nodes(wanted) == {domain: {"h1"}}
+    placement.update(KEY, [replace(wanted, domains=(replace(packed, required=True),))])
+    again = placement.changes()
+    assert again is not None
+    assert [gang.state.decision for gang in again.gangs] == [None], "the partition is required now"
+    placement.record(run_round(placement.capacity, again, 1000.0))
+    other = next(name for name in ("h0", "h2") if name != chosen)
+    pods.apply_event("MODIFIED", pod("a-0", 2, node=other, labels=labels))
+    assert placement.domain_nodes(joining) == {domain: {"h1", other}}, "where it is bound"
+    placement.update(KEY, [])
+    assert placement.domain_nodes(joining) == {domain: {"h1", other}}

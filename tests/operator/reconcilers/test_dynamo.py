@@ -85,6 +85,21 @@ async def test_unsynced_secrets_do_not_block_deployments(monkeypatch):
     assert graph_caches.secrets in graph_caches.watched
 
 
+async def test_unreadable_pools_do_not_block_deployments(monkeypatch):
+    graph_caches = GraphCaches()
+    monkeypatch.setattr("grove.timing.OPTIONAL_SYNC_TIMEOUT", 0.0)
+    (pools,) = graph_caches.optional
+    for cache in graph_caches.all:
+        if cache is not pools:
+            cache.replace((), "1")
+    await graph_caches.synced()
+    assert graph_caches.inference_pools, "not known to be absent"
+    pools.clear()
+    assert not graph_caches.inference_pools
+    pools.replace((), "1")
+    assert graph_caches.inference_pools
+
+
 @pytest.mark.parametrize(
     ("phase", "latest", "started"),
     [("Running", True, {"Worker"}), ("Running", False, set()), ("Pending", True, set())],

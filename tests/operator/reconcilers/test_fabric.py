@@ -12,13 +12,16 @@ from grove.kube.executor.executor import Executor
 from grove.kube.executor.outcome import IntentState, Outcome, Result
 from grove.operator.caches.registry import Caches
 from grove.operator.engine.engine import Engine
-from grove.operator.keys import DomainKey, Key, SetKey
+from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey
 from grove.operator.observers.fabric import FabricLookup
+from grove.operator.observers.workload import Observer
 from grove.operator.reconcilers.fabric import DomainReconciler
 from tests.fabrics.builders import BOTH, a_set, clique
 from tests.kube.executor.stub_transport import StubTransport, refused
 
 KEY = DomainKey("nvidia", "ns", "inference-0")
+REPLICA = ReplicaKey("ns", "inference", 0)
+REPORTED = [SetKey("ns", "inference"), REPLICA]
 ENDING = Forbidden(
     "create",
     ApiStatus(code=403, details=StatusDetails(causes=(StatusCause(reason="NamespaceTerminating"),))),
@@ -31,14 +34,14 @@ class DomainRun:
     def __init__(self, state: IntentState, error: Exception | None = None) -> None:
         self.state, self.error = state, error
         self.emitted: list[EventRecord] = []
-        self.sets: list[Key] = []
-        caches = Caches(fabrics=BOTH)
+        self.enqueued: list[Key] = []
+        self.caches = caches = Caches(fabrics=BOTH)
         caches.sets.replace([a_set(clique("worker"), auto="enabled")], "1")
         caches.domains["nvidia"].replace([], "1")
         executor = Executor(StubTransport(lambda _: refused(403, "Forbidden")), ())
         executor.execute = self.execute  # type: ignore[method-assign]
         self.engine = Engine(executor, self.emitted.append, clock=lambda: 7.0)
-        self.domains = DomainReconciler(FabricLookup(caches), self.engine.states, self.sets.append)
+        self.domains = DomainReconciler(FabricLookup(caches), self.engine.states, self.enqueued.append)
         self.engine.add(DomainKey, self.domains)
 
     async def execute(self, intents: Any, _progress: object) -> Outcome:
@@ -64,7 +67,7 @@ async def test_domain_write_result_decides_requeue_and_events(state, error, agai
     assert [event.reason for event in run.emitted] == events
     if "ComputeDomainFailed" in events:
         assert run.emitted[0].note == "Failed to create ComputeDomain for replica 0: no"
-        assert run.sets == [SetKey("ns", "inference")]
+        assert run.enqueued == REPORTED
 
 
 async def test_failed_domain_is_reported_to_its_set():
@@ -77,4 +80,12 @@ async def test_failed_domain_is_reported_to_its_set():
         if domain.report.failure
     ]
     assert (failed.name, failed.report.failure.code) == ("inference-0", "ERR_SYNC_COMPUTEDOMAIN")
-    assert run.sets == [SetKey("ns", "inference")], "the second pass has the same error"
+    assert run.enqueued == REPORTED, "the second pass has the same error"
+
+
+async def test_failed_domain_is_reported_to_its_replica():
+    run = DomainRun(IntentState.FAILED, ValueError("no"))
+    await run.engine.reconcile(KEY)
+    snapshot = Observer(run.caches, run.engine.states).replica(REPLICA)
+    ((domain,),) = snapshot.domains["worker"].values()
+    assert domain.report.failure.code == "ERR_SYNC_COMPUTEDOMAIN"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from grove.kube.executor.outcome import Outcome
 from grove.operator.engine.errors import PassErrors
@@ -33,3 +34,23 @@ async def test_round_is_timed_and_its_decisions_are_counted() -> None:
     assert sample("round_seconds_count") == rounds + 1
     assert sample("decisions_total", decision="waiting") == waiting + 1
     assert enqueued == [KEY]
+
+
+async def test_failed_decision_is_counted_and_logged_once() -> None:
+    placement = state(listed_nodes(), listed())
+    reconciler = PlacementReconciler(placement, lambda _: None)
+    placement.update(KEY, [replace(demand("a", 2), levels=("zone",))])
+    changes = await reconciler.observe(PlacementKey())
+    assert changes is not None
+    plan = reconciler.plan(changes, 1000.0)
+    gang = changes.gangs[0].state.demand.gang
+    failed = replace(plan, report=replace(plan.report, unexpected={gang: RecursionError("too deep")}))
+    name, labels = "grove_kube_work_unexpected_errors_total", {"queue": "operator"}
+    before = REGISTRY.get_sample_value(name, labels) or 0.0
+    with capture_logs() as logs:
+        for _ in range(2):
+            reconciler.record(PlacementKey(), changes, failed, DONE)
+    assert REGISTRY.get_sample_value(name, labels) == before + 2
+    (line,) = logs
+    assert (line["key"], line["reason"]) == ("/".join(gang), "too deep")
+    assert isinstance(line["exc_info"], RecursionError)

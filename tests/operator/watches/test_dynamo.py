@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
-from grove.api.meta import ObjectMeta, OwnerReference
+from grove.api.meta import Condition, ObjectMeta, OwnerReference
 from grove.api.naming import labels
-from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
+from grove.api.types.kubernetes_objects import PartialObjectMetadata, ResourceClaimTemplateObject
 from grove.dynamo.api.kueue_topology import KueueTopology
+from grove.dynamo.api.kueue_workload import KueueWorkload, KueueWorkloadStatus
 from grove.dynamo.api.pull_secret import PullSecret
 from grove.dynamo.api.status import GraphStatus
 from grove.dynamo.keys import GRAPH
 from grove.dynamo.snapshot import ChildObject, StoredGraph
 from grove.kube.client.resource import CONFIG_MAPS
-from grove.operator.caches.dynamo import GraphCaches
+from grove.operator.caches.dynamo import LEADER_WORKER_SETS, GraphCaches
 from grove.operator.caches.registry import Caches
 from grove.operator.keys import GraphKey
 from grove.operator.watches.dynamo import graph_watches
@@ -146,3 +148,47 @@ def test_kueue_topology_enqueues_deployments_without_grove():
     assert not applied("MODIFIED", "3", "zone", "rack")
     assert applied("MODIFIED", "4", "zone")
     assert applied("DELETED", "5", "zone")
+
+
+def a_workload(version: str, message: str, *owners: OwnerReference) -> KueueWorkload:
+    condition = Condition(type="QuotaReserved", status="False", reason="Pending", message=message)
+    meta = ObjectMeta("w", "ns", "w", version, owner_references=owners)
+    return KueueWorkload(meta, status=KueueWorkloadStatus((condition,)))
+
+
+def test_workload_of_kueue_enqueues_the_deployment_of_its_owner():
+    caches, graph_caches = Caches(), GraphCaches(without_grove=True, kueue=True)
+    for name, provider in (("queued", "component"), ("on-grove", "grove")):
+        graph_caches.graphs.apply_event("ADDED", a_graph(name, "pending", provider))
+    queued = GraphKey("ns", "queued")
+    keys = EnqueuedKeys(graph_watches(caches, graph_caches))
+    keys.take()
+    pods, workloads = graph_caches.pods, graph_caches.kueue_workloads
+    assert pods is not None
+    assert workloads is not None
+    sets = graph_caches.children[LEADER_WORKER_SETS]
+    sets.apply_event("ADDED", a_child("set", **{GRAPH: "queued"}))
+    keys.take()
+
+    def pod(name: str, graph: str) -> Callable[[], None]:
+        meta = ObjectMeta(name, "ns", name, "3", labels={GRAPH: graph})
+        return partial(pods.apply_event, "ADDED", PartialObjectMetadata(meta))
+
+    def workload(version: str, message: str, *owners: tuple[str, str, str]) -> Callable[[], None]:
+        references = (OwnerReference("x/v1", *owner) for owner in owners)
+        return partial(workloads.apply_event, "MODIFIED", a_workload(version, message, *references))
+
+    of_pod, of_set = ("Pod", "pod", "pod"), ("LeaderWorkerSet", "set", "set")
+    rows = [
+        ("a pod", pod("pod", "queued"), {queued}),
+        ("a pod on Grove", pod("other", "on-grove"), set()),
+        ("a Workload of a pod", workload("4", "no quota", of_pod), {queued}),
+        ("nothing", workload("5", "no quota", of_pod), set()),
+        ("another message", workload("6", "no flavor", of_pod), {queued}),
+        ("a Workload of a set", workload("7", "no flavor", of_set), {queued}),
+        ("of a pod on Grove", workload("8", "no flavor", ("Pod", "other", "other")), set()),
+        ("of a former pod", workload("9", "no flavor", ("Pod", "pod", "former")), set()),
+        ("of another kind", workload("10", "no flavor", ("Job", "pod", "pod")), set()),
+    ]
+    for what, act, expected in rows:
+        assert keys.after(act) == dict.fromkeys(expected, 0.0), what

@@ -6,7 +6,8 @@ import msgspec
 
 from grove import timing
 from grove.api.naming import labels
-from grove.api.types.cluster.volume_objects import Volume, VolumeClaim
+from grove.api.types.cluster.device_objects import AllocatedClaim
+from grove.api.types.cluster.volume_objects import StorageClass, Volume, VolumeClaim
 from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
 from grove.api.types.pod import Pod
 from grove.operator.caches.cluster_pods import ClusterPods
@@ -81,6 +82,21 @@ async def test_claim_template_enqueues_the_sets_that_name_it() -> None:
     assert enqueued.after(create, "three") == {}
 
 
+async def test_claim_enqueues_the_sets_that_name_it() -> None:
+    caches = caches_with(resourceClaims=[{"name": "gpus", "resourceClaimName": "two"}])
+    enqueued = EnqueuedKeys(watches(caches, ClusterView(listed_nodes(), ClusterPods(), Devices())))
+    assert caches.devices is not None
+    known = caches.devices.claims
+
+    def event(kind: str, name: str, version: int) -> None:
+        known.apply_event(kind, msgspec.convert(an_object(name, version), AllocatedClaim))
+
+    assert enqueued.after(event, "ADDED", "two", 1) == {REPLICA: 0.0}
+    assert enqueued.after(event, "MODIFIED", "two", 2) == {}
+    assert enqueued.after(event, "ADDED", "three", 3) == {}
+    assert enqueued.after(event, "DELETED", "two", 4) == {REPLICA: 0.0}
+
+
 async def test_changed_device_classes_enqueue_sets_with_claims() -> None:
     caches, devices = claiming_devices(), listed_devices()
     view = ClusterView(listed_nodes(node("a")), ClusterPods(), devices)
@@ -132,3 +148,11 @@ async def test_volumes_enqueue_the_sets_whose_pods_have_them() -> None:
     assert enqueued.after(volume, "unknown", 5) == {}
     assert enqueued.after(volume, "data", 6) == {REPLICA: 0.0}
     assert enqueued.after(volumes.classes.replace, [], "7") == {REPLICA: 0.0}
+
+    def storage_class(version: int, mode: str) -> None:
+        body = an_object("fast", version, volumeBindingMode=mode)
+        volumes.classes.apply_event("MODIFIED", msgspec.convert(body, StorageClass))
+
+    assert enqueued.after(storage_class, 8, "Immediate") == {REPLICA: 0.0}
+    assert enqueued.after(storage_class, 9, "Immediate") == {}
+    assert enqueued.after(storage_class, 10, "WaitForFirstConsumer") == {REPLICA: 0.0}

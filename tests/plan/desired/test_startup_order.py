@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from grove.api.error_codes import ErrorCode
 from grove.plan.desired.expand import expand
 from grove.plan.desired.startup_order import is_ordered, startup_parents
+from grove.reasons.codes import ReasonCode
 from tests.plan.builders import Body, a_set, read_set
 from tests.plan.simulator.actors import run_all
 from tests.plan.simulator.simulator import Simulator
@@ -196,9 +197,32 @@ class TestMissingPrerequisites:
         assert "GROVE_INIT_CONTAINER_IMAGE" in user_error.message
         assert sim.pods() == {}
 
+    def test_disabled_order_is_reported_and_starts_no_pod(self):
+        sim = Simulator(a_set("a b", **IN_ORDER))
+        sim.start_order = False
+        sim.settle()
+        (user_error,) = sim.plan().errors
+        assert user_error.regarding is not None
+        assert (user_error.regarding.name, user_error.code) == ("wl-0-b", ErrorCode.START_ORDER_DISABLED)
+        assert "set startOrder.enabled in its configuration" in user_error.message
+        assert sim.pods() == {}
+        assert sim.plan().report.waiting.first.code == ReasonCode.START_ORDER_DISABLED
+
+    def test_order_that_is_disabled_later_keeps_running_pods(self):
+        sim = Simulator(a_set("a b", **IN_ORDER))
+        sim.settle()
+        before = sim.pods()
+        sim.start_order = False
+        sim.settle()
+        assert sim.pods() == before
+        for name in before:
+            sim.api.vanish("Pod", name, by="user")
+        sim.settle()
+        assert (len(sim.pods("wl-0-a")), len(sim.pods("wl-0-b"))) == (1, 0)
+
     def test_set_without_order_needs_neither_image_nor_token(self):
         sim = Simulator(a_set("a b"))
-        sim.binding, sim.init_image = None, ""
+        sim.binding, sim.init_image, sim.start_order = None, "", False
         sim.settle()
         assert (len(sim.pods()), sim.plan().errors) == (2, ())
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from grove import timing
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.api.intents import Patch
 from grove.api.naming import annotations as keys
@@ -20,6 +22,7 @@ from grove.topology.constraints import ResolvedTopology
 from tests.plan.builders import a_clique, a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator
+from tests.plan.simulator.updates import change, deployed
 
 A, B = PodSlot("wl-0-a", 0), PodSlot("wl-0-b", 0)
 NODES = {A: "n1", B: "n2"}
@@ -34,10 +37,16 @@ def a_simulator(mode: PlacementMode = PlacementMode.ALL, **pod_spec: Any) -> Sim
     return sim
 
 
-def planned(sim: Simulator, decision: Decision | None = None, problem: str = "", delay: str = "") -> Plan:
+def planned(
+    sim: Simulator,
+    decision: Decision | None = None,
+    problem: str = "",
+    delay: str = "",
+    late: bool = False,
+) -> Plan:
     decisions = {"wl-0": decision} if decision is not None else {}
     topology = ResolvedTopology("t", {"rack": "rack"}, found=True)
-    placements = Placements(decisions, problem, delay=delay)
+    placements = Placements(decisions, problem, delay=delay, late=late)
     return plan_replica(replace(sim.snapshot(), placements=placements, topology=topology), sim.now)
 
 
@@ -255,6 +264,17 @@ def test_successor_names_its_predecessor() -> None:
     assert sorted(found) == [("", ""), (sim.api.get("Pod", leaving)["spec"]["nodeName"], leaving)]
 
 
+def test_updated_gang_names_the_predecessors_of_all_its_pods() -> None:
+    sim = deployed("a:1 b:1", "x:1/1=a,b")
+    nodes = {name: sim.api.get("Pod", name)["spec"]["nodeName"] for name in sim.pods()}
+    sim.scheduler = Kube(placement=DefaultSchedulerConfig().placement_settings)
+    change(sim)
+    sim.reconcile_all()  # the set selects its replica
+    (demand,) = planned(sim).placement_demands
+    assert demand.was_scheduled
+    assert {pod.predecessor_name: pod.predecessor for pod in demand.pods} == nodes
+
+
 def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
     sim = a_simulator()
     sim.execute(planned(sim, RACK_1))
@@ -271,6 +291,36 @@ def test_replacement_pod_is_asked_for_beside_the_bound_ones() -> None:
     (successor,) = sim.pods("wl-0-a")
     assert successor != lost
     assert pod_specs(sim)["wl-0-a"]["nodeSelector"]["rack"] == "r1"
+
+
+def test_pod_is_deleted_in_the_pass_that_creates_its_successor() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    actors.run_all(sim)
+    (ended,) = sim.pods("wl-0-a")
+    actors.fail(sim, ended)
+    undecided = planned(sim)
+    assert (undecided.intents, undecided.status_updates, undecided.report) == ((), (), None)
+    assert undecided.awaits_round
+    assert undecided.requeue_at == sim.now + timing.SUCCESSOR_WAIT
+    assert len(undecided.placement_demands) == 1
+    decided = planned(sim, RACK_1)
+    assert [writes(decided).count(each) for each in ("delete Pod", "create Pod", "patch PodGang")] == [
+        1,
+        1,
+        1,
+    ]
+    assert [event.reason for event in decided.events if not event.unless] == ["PodCreateSuccessful"]
+
+
+def test_pod_is_deleted_while_the_decision_is_delayed() -> None:
+    sim = a_simulator()
+    sim.execute(planned(sim, RACK_1))
+    actors.run_all(sim)
+    (ended,) = sim.pods("wl-0-a")
+    actors.fail(sim, ended)
+    assert writes(planned(sim, delay="nodes are not listed")).count("delete Pod") == 1
+    assert writes(planned(sim, late=True)).count("delete Pod") == 1
 
 
 def test_scheduled_gang_asks_for_nothing() -> None:
@@ -337,3 +387,92 @@ def test_annotation_that_was_damaged_records_nothing() -> None:
     for damaged in ("{", "[1]", '{"attempt": 1}', '{"attempt": -1}', '{"attempt": 99}'):
         assert recorded({keys.PLACEMENT: damaged}, 0) == nothing
     assert recorded({keys.PLACEMENT: '{"attempt": 1}'}, 1).attempt == 1
+
+
+TOPOLOGY = ResolvedTopology("t", {"rack": "rack"}, found=True)
+PACKED = {"topologyName": "t", "packDomain": "rack"}
+SLOTS = (PodSlot("wl-0-a", 0), PodSlot("wl-0-x-0-b", 0))
+SCALED = PodSlot("wl-0-x-1-b", 0)
+IN_RACK_1 = Assignment(
+    pins={slot.clique: {"rack": "r1"} for slot in SLOTS},
+    nodes=dict(zip(SLOTS, ("n1", "n2"), strict=True)),
+)
+SCALED_IN_RACK_1 = Assignment(pins={SCALED.clique: {"rack": "r1"}}, nodes={SCALED: "n3"})
+
+
+def a_packed_simulator(cliques: str = "a:1 b:1", groups: str = "x:1/1=b") -> Simulator:
+    sim = Simulator(a_set(cliques, groups, topologyConstraint=PACKED))
+    sim.scheduler = Kube(placement=DefaultSchedulerConfig().placement_settings)
+    return sim
+
+
+def packed_plan(sim: Simulator, labels: Mapping[str, Mapping[str, str]], **decisions: Decision) -> Plan:
+    named = {name.replace("_", "-"): each for name, each in decisions.items()}
+    placements = Placements(named, node_labels=labels)
+    return plan_replica(replace(sim.snapshot(), placements=placements, topology=TOPOLOGY), sim.now)
+
+
+def nodes_of(sim: Simulator) -> dict[str, str]:
+    found = {name: sim.api.get("Pod", name)["spec"].get("nodeName", "") for name in sim.pods()}
+    return {name: node for name, node in found.items() if node}
+
+
+@pytest.mark.parametrize(
+    ("racks", "expected"),
+    [(("r1", "r1"), "r1"), (("renamed", "renamed"), "renamed"), ((), "r1")],
+)
+def test_scaled_gang_follows_the_nodes_of_its_base_gang(racks: tuple[str, ...], expected: str) -> None:
+    sim = a_packed_simulator()
+    sim.execute(packed_plan(sim, {}, wl_0=IN_RACK_1))
+    actors.run_all(sim)
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
+    labels = {node: {"rack": rack} for node, rack in zip(sorted(nodes_of(sim).values()), racks, strict=False)}
+    (demand,) = packed_plan(sim, labels, wl_0=IN_RACK_1).placement_demands
+    (pod,) = (pod for part in demand.unit.parts for pod in part.pods)
+    assert demand.gang.name == "wl-0-x-0"
+    assert pod.shape.node_selector["rack"] == expected
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"), [(("wl-0-a", "wl-0-x-0-b"), "r1"), (("wl-0-a", "wl-0-x-0-b", "wl-0-x-1-b"), None)]
+)
+def test_base_gang_that_starts_over_follows_its_scaled_gangs(
+    lost: tuple[str, ...], expected: str | None
+) -> None:
+    sim = a_packed_simulator()
+    decided = {"wl_0": IN_RACK_1, "wl_0_x_0": SCALED_IN_RACK_1}
+    sim.execute(packed_plan(sim, {}, **decided))
+    actors.run_all(sim)
+    sim.scale("PodCliqueScalingGroup", "wl-0-x", 2)
+    for _ in range(2):
+        sim.execute(packed_plan(sim, {}, **decided))
+        actors.run_all(sim)
+    nodes = nodes_of(sim)
+    assert len(nodes) == 3
+    for name in nodes:
+        if name.startswith(lost):
+            actors.force_delete(sim, name)
+    labels = {node: {"rack": "r1"} for node in nodes.values()}
+    demands = {each.gang.name: each for each in packed_plan(sim, labels).placement_demands}
+    pods = [pod for part in demands["wl-0"].unit.parts for unit in (part, *part.parts) for pod in unit.pods]
+    assert {pod.shape.node_selector.get("rack") for pod in pods} == {expected}
+
+
+def test_packed_gang_looks_ahead_to_its_extra_pods() -> None:
+    (demand,) = packed_plan(a_packed_simulator("a:3/1", ""), {}).placement_demands
+    assert demand.looks_ahead
+    sim = a_simulator()
+    (demand,) = planned(sim).placement_demands
+    assert not demand.looks_ahead, "it may use any node"
+
+
+def test_extra_pod_without_a_node_has_a_reason() -> None:
+    sim = a_packed_simulator("a:2/1", "")
+    placed = Assignment(pins={"wl-0-a": {"rack": "r1"}}, nodes={PodSlot("wl-0-a", 0): "n1"}, domain=("r1",))
+    sim.execute(packed_plan(sim, {}, wl_0=placed))
+    actors.run_all(sim)
+    plan = packed_plan(sim, {}, wl_0=placed)
+    (status,) = (each.desired for each in plan.status_updates if each.target.kind == "PodGang")
+    (waiting,) = (each for each in status.conditions if each.type == "Waiting")
+    assert waiting.reason == "InsufficientResources"
+    assert waiting.message.startswith("no room in rack r1 for 1 pod beyond the minimum; ")

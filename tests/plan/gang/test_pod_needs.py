@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from grove import timing
 from grove.api.meta import Condition
-from grove.plan.model import Plan
+from grove.plan.model import Plan, StatusUpdate
 from grove.plan.placement.assignment import Placements, Waiting
 from grove.plan.placement.needs import ClaimSources, KnownVolume
 from grove.plan.replica import plan_replica
@@ -17,7 +17,7 @@ from grove.topology.placement.model import Amounts, PodShape, Requirement, Term
 from grove.topology.placement.needs.device_classes import Conditions
 from grove.topology.placement.needs.devices import DeviceCatalog, resource_of
 from tests.plan.builders import a_clique, a_set
-from tests.plan.gang.test_placement import RACK_1, a_simulator
+from tests.plan.gang.test_placement import RACK_1, a_simulator, gates, pod_specs
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator
 
@@ -61,6 +61,10 @@ def condition(sim: Simulator, sources: ClaimSources) -> Condition | None:
     sim.execute(plan)
     (status,) = (each.desired for each in plan.status_updates if each.target.kind == "PodGang")
     return next((each for each in status.conditions if each.type == "PlacementUnprotected"), None)
+
+
+def is_gang(update: StatusUpdate) -> bool:
+    return update.target.kind == "PodGang"
 
 
 def test_claim_by_template_is_demanded_for_each_pod() -> None:
@@ -141,16 +145,57 @@ def test_demands_are_complete_once_everything_is_listed(sources: ClaimSources, p
     ("pod_spec", "missing"),
     [
         ({"resourceClaims": [{**CLAIM, "resourceClaimTemplateName": "x"}]}, "ResourceClaimTemplate x"),
+        ({"resourceClaims": [{"name": "gpus", "resourceClaimName": "x"}]}, "ResourceClaim x"),
         ({"volumes": [VOLUME]}, "PersistentVolumeClaim data"),
     ],
 )
 def test_gang_waits_for_what_its_claims_name(pod_spec: Any, missing: str) -> None:
-    sim = a_simulator(**pod_spec)
-    plan = planned(sim)
+    sim, sources = a_simulator(**pod_spec), replace(SOURCES, claims=frozenset({"y"}))
+    plan = planned(sim, sources)
     assert plan.placement_demands == ()
     sim.execute(plan)
-    (status,) = (each.desired for each in planned(sim).status_updates if each.target.kind == "PodGang")
+    again = planned(sim, sources)
+    (status,) = (each.desired for each in again.status_updates if each.target.kind == "PodGang")
     assert any(f"waits for {missing}, which does not exist" in each.message for each in status.conditions)
+
+
+NOT_BOUND = replace(SOURCES, volumes={"data": KnownVolume(False, bound_first=True)})
+
+
+def test_gang_waits_for_a_volume_that_is_bound_first() -> None:
+    """The scheduler would refuse its pods, after it has bound the others."""
+    sim = a_simulator(volumes=[VOLUME])
+    plan = planned(sim, NOT_BOUND)
+    assert plan.placement_demands == ()
+    sim.execute(plan)
+    (status,) = (each.desired for each in planned(sim, NOT_BOUND).status_updates if is_gang(each))
+    message = "waits for PersistentVolumeClaim data, which is not bound"
+    assert any(message in each.message for each in status.conditions)
+    waiting = next(each for each in status.conditions if each.type == "Waiting")
+    assert waiting.reason == "VolumeNotBound"
+    bound = replace(SOURCES, volumes={"data": KnownVolume(True)})
+    assert len(planned(sim, bound).placement_demands) == 1
+
+
+@pytest.mark.parametrize("sources", [NOT_BOUND, SOURCES], ids=["not bound", "does not exist"])
+def test_gang_that_has_begun_does_not_wait_for_a_volume(sources: ClaimSources) -> None:
+    """It would stay incomplete, and nothing would start it over."""
+    sim = a_simulator(volumes=[VOLUME])
+    bound = replace(SOURCES, volumes={"data": KnownVolume(True)})
+    sim.execute(planned(sim, bound, decisions={"wl-0": RACK_1}))
+    before = set(sim.pods())
+    assert len(planned(sim, sources).placement_demands) == 1
+    plan = planned(sim, sources, decisions={"wl-0": replace(RACK_1, failed=True)})
+    assert plan.placement_demands == (), "it starts over, and waits for its volume"
+    sim.execute(plan)
+    assert not before & set(sim.pods())
+    assert all(map(gates, pod_specs(sim).values()))
+
+
+@pytest.mark.parametrize("known", [frozenset({"x"}), None], ids=["exists", "not known"])
+def test_gang_does_not_wait_for_a_claim_that_may_exist(known: frozenset[str] | None) -> None:
+    sim = a_simulator(resourceClaims=[{"name": "gpus", "resourceClaimName": "x"}])
+    assert len(planned(sim, replace(SOURCES, claims=known)).placement_demands) == 1
 
 
 def test_missing_right_to_list_devices_is_said() -> None:

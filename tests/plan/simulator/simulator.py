@@ -82,6 +82,7 @@ class Simulator:
         self.api.create(workload)
         self.binding: PartialObjectMetadata | None = PartialObjectMetadata(ObjectMeta(name="grove.io:pcs:wl"))
         self.init_image = "example.com/initc:1"
+        self.start_order = True
         self.topology: ResolvedTopology | None = None
         """The topology that the set refers to; None while constraints are disabled."""
         self.reports: dict[int, ReplicaReport] = {}
@@ -130,6 +131,7 @@ class Simulator:
             deleted_pods=self._deleted_pods((lag or {}).get("Pod", 0), seen["PodGang"]),
             binding=self.binding,
             init_image=self.init_image,
+            start_order=self.start_order,
             topology=self.topology,
             scheduler=self.backends.of(asked) if self.backends else self.scheduler,
             scheduler_objects=seen["PodGroup"],

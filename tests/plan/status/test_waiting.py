@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from grove.api.configuration.default_scheduler import DefaultSchedulerConfig, PlacementMode
 from grove.api.types.common import LastError
 from grove.api.types.podgang import GangTopologyConstraint, PackConstraint
+from grove.fabrics.domain_pods import HeldNode
 from grove.fabrics.resolved import DomainReport, DomainState
 from grove.plan.cliques.health import CliqueHealth
 from grove.plan.conditions import find
@@ -22,7 +23,7 @@ from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.model import Evidence, WaitReason
 from grove.schedulers.kube import Kube
 from tests.plan.builders import a_set
-from tests.plan.fabric.test_status import FORMING, READY, a_domain
+from tests.plan.fabric.test_status import FORMING, READY, a_domain, on
 from tests.plan.simulator import actors
 from tests.plan.simulator.invariants import expand_now
 from tests.plan.simulator.simulator import Simulator
@@ -93,6 +94,22 @@ def test_clique_above_its_minimum_says_why_a_pod_is_missing():
     actors.run(sim, first)
     actors.crash(sim, second)
     assert codes(planned(sim), "wl-0", "wl-0-a") == ["ContainerCrashing", "ContainerCrashing"]
+
+
+def test_clique_says_that_its_gang_is_not_restarted():
+    sim = started("a:1")
+    actors.run_all(sim)
+    sim.settle()
+    (name,) = sim.pods("wl-0-a")
+    actors.make_unready(sim, name)
+    started_container = {"name": "main", "started": True, "ready": False}
+    status = {"status": {"containerStatuses": [started_container]}}
+    sim.api.patch("Pod", name, status, status=True, by="kubelet")
+    gang = sim.snapshot().gangs["wl-0"]
+    history = {"grove.io/terminations": '{"wl-0": {"at": "1970-01-01T00:00:01Z", "count": 5}}'}
+    marked = replace(gang, metadata=replace(gang.metadata, annotations=history))
+    plan = planned(sim, gangs={"wl-0": marked})
+    assert codes(plan, "wl-0", "wl-0-a") == ["TerminationBudgetSpent"] * 2
 
 
 def test_words_of_the_scheduler_are_the_reason():
@@ -268,9 +285,12 @@ FAILURE = LastError("ERR_SYNC_COMPUTEDOMAIN", "no", "2026-01-01T00:00:00Z")
         (a_domain(0, nodes=FORMING), 0, None),
         (replace(a_domain(0), report=DomainReport(busy="others hold n1")), 0, Code.IMEX_CHANNEL_BUSY),
         (replace(a_domain(0, nodes=READY), report=DomainReport(busy="held")), 2, None),
+        (a_domain(0, DomainState.TEMPLATE_MISSING), 0, Code.CLAIM_NOT_CREATED),
+        (on(a_domain(0), "n7", held=(HeldNode("n7", 20.0),)), 1, Code.NODE_HELD_BY_OTHER_DOMAIN),
+        (on(a_domain(0), "n8", held=(HeldNode("n8", 20.0),)), 1, Code.COMPUTE_DOMAIN_NOT_READY),
     ],
 )
 def test_domain_that_is_not_ready_has_a_code(domain, scheduled, code):
     clique = replace(expand_now(started("a:2")).cliques[0], fabric_domains=(domain,))
     view = CliqueHealth(clique, PodCounts(replicas=2, scheduled=scheduled))
-    assert [each.code for each in _domain_reasons(domain, view)] == ([code] if code else [])
+    assert [each.code for each in _domain_reasons(domain, view, 100.0, {"n7"})] == ([code] if code else [])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
+
 from grove.api.naming.annotations import FORCE_DELETE_AFTER
 from grove.plan.model import Plan
 from tests.plan.builders import a_set
 from tests.plan.simulator import actors
 from tests.plan.simulator.simulator import Simulator, settled
+from tests.plan.simulator.updates import change, converge
 
 
 def notes(plan: Plan) -> list[tuple[str, str]]:
@@ -43,6 +48,41 @@ def test_replaced_pod_is_named_in_event_of_successor():
     assert created.note == f"Created pod {create.target.name} in place of {former}"
     assert removed.note == f"Deleted pod {former}"
     assert (created.intent, removed.unless) == (create.id, create.id)
+
+
+@pytest.mark.parametrize(
+    ("cliques", "groups", "budget", "replaced"),
+    [
+        ("a:2/1", "", 1, {("PodClique", "wl-0-a", ""): 1}),
+        ("a:4/1", "", 3, {("PodClique", "wl-0-a", ""): 3}),
+        ("b:2 c:1", "x:3/1=b,c", 1, {("PodCliqueScalingGroup", "wl-0-x", " of replica 0"): 3}),
+        (
+            "a:1 b:2 c:1",
+            "x:3/1=b,c",
+            1,
+            {("PodClique", "wl-0-a", ""): 1, ("PodCliqueScalingGroup", "wl-0-x", " of replica 0"): 3},
+        ),
+    ],
+)
+def test_pods_that_update_replaces_have_joint_event(cliques, groups, budget, replaced):
+    body = a_set(cliques, groups)
+    for clique in body["spec"]["template"]["cliques"]:
+        clique["rollingUpdate"] = {"maxUnavailable": budget} if not groups else None
+    sim = Simulator(body)
+    converge(sim)
+    change(sim)
+    while not (plan := sim.plan()).events:
+        assert sim.reconcile_all()
+    created = [event for event in plan.events if event.reason == "PodCreateSuccessful"]
+    joint = Counter((event.regarding.kind, event.regarding.name, event.together) for event in created)
+    assert joint == {
+        (kind, name, f"Created {{count}} pods{of} in place of outdated ones"): pods
+        for (kind, name, of), pods in replaced.items()
+    }
+    for event in created:
+        found = sim.api.get(event.regarding.kind, event.regarding.name)
+        assert event.regarding.uid == found["metadata"]["uid"]
+        assert event.reporter == f"{event.regarding.kind.lower()}-controller"
 
 
 def test_all_pods_of_clique_share_one_reference():

@@ -16,8 +16,10 @@ import msgspec
 
 from grove import timing
 from grove.api.configuration.default_scheduler import NEVER, DefaultSchedulerConfig, PlacementMode
+from grove.api.configuration.namespaces import limited, namespace_problems
 from grove.api.configuration.types import (
     DEFAULT_SCHEDULER,
+    DomainPacking,
     LeaderElection,
     OperatorConfiguration,
     Scheduler,
@@ -57,7 +59,7 @@ def check(document: object) -> tuple[OperatorConfiguration, tuple[str, ...]]:
     config = OperatorConfiguration() if valid is None else msgspec.convert(valid, type=OperatorConfiguration)
     misspelled = [each for each in _unknown(document) if each.problem is ErrorType.UNSUPPORTED]
     found = [f"{each.path}: {each.detail or 'must be set'}" for each in (*errors, *misspelled)]
-    return config, (*found, *problems(config, wrong))
+    return limited(config), (*found, *problems(config, wrong))
 
 
 def load_default_scheduler(config: Mapping[str, Any]) -> DefaultSchedulerConfig:
@@ -142,7 +144,19 @@ class _FileReader(StructReader):
 
 def _without_empty_keys(document: object) -> object:
     """A key without a value gets its default, as when the lines below it are commented out."""
-    return without_nulls({} if document is None else document)
+    return _with_off(without_nulls({} if document is None else document))
+
+
+def _with_off(value: object) -> object:
+    """The document with `off` where many readers of YAML, Helm among them, have taken it for false."""
+    network = value.get("network") if isinstance(value, dict) else None
+    if (
+        not isinstance(value, dict)
+        or not isinstance(network, dict)
+        or network.get("packDomains") is not False
+    ):
+        return value
+    return {**value, "network": {**network, "packDomains": DomainPacking.OFF.value}}
 
 
 def _valid_part(value: Any, kind: Any, path: str, wrong: frozenset[str]) -> Any:
@@ -190,6 +204,7 @@ def problems(config: OperatorConfiguration, wrong: frozenset[str] = frozenset())
         if getattr(config.controllers, field.name).concurrent_syncs <= 0:
             yield f"controllers.{field.encode_name}.concurrentSyncs: must be greater than 0"
     yield from _scheduler_problems(config.scheduler, wrong)
+    yield from namespace_problems(config)
     if config.limits.pods_per_set < 1:
         yield f"limits.podsPerSet: must be at least 1, not {config.limits.pods_per_set}"
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from msgspec import field
 
+from grove.api.naming.well_known import OPERATOR_LEASE
 from grove.api.types.kind import CONFIGURATION, VERSION
 from grove.api.wire import Duration, Wire, always, defaulted
 
@@ -45,6 +46,21 @@ class OnUnsupported(StrEnum):
     WARN = "warn"
 
 
+class DomainPacking(StrEnum):
+    """Whether the pods of a fabric domain are placed in one partition of the fabric."""
+
+    OFF = "off"
+    PREFERRED = "preferred"
+    REQUIRED = "required"
+
+
+class OnMissingDriver(StrEnum):
+    """Whether the operator starts with automatic MNNVL on a cluster that lacks what it needs."""
+
+    FAIL = "fail"
+    WARN = "warn"
+
+
 class ClientConnection(Wire, frozen=True):
     """The operator's connection to the API server."""
 
@@ -71,7 +87,7 @@ class LeaderElection(Wire, frozen=True):
     """How long to wait between two attempts."""
     resource_lock: str = defaulted("leases")
     """The kind of lock; only `leases`."""
-    resource_name: str = defaulted("grove-operator-leader-election")
+    resource_name: str = defaulted(OPERATOR_LEASE)
     """The name of the Lease."""
     resource_namespace: str = ""
     """The namespace of the Lease; defaults to the operator's namespace."""
@@ -108,6 +124,9 @@ class MetricsServer(Wire, frozen=True):
     """The port to listen on."""
     bind_address: str = ""
     """The address to listen on; empty: all addresses."""
+    secure: bool = defaulted(False)
+    """Whether metrics are served over HTTPS, with a self-signed certificate, and only to subjects whose token
+    the API server accepts and that may `get` the path `/metrics`."""
 
 
 class Servers(Wire, frozen=True):
@@ -175,17 +194,31 @@ class TopologyAwareScheduling(Wire, frozen=True):
     """Whether PodCliqueSets may have topology constraints."""
 
 
+class StartOrder(Wire, frozen=True):
+    """The start order of the cliques of a set."""
+
+    enabled: bool = defaulted(True)
+    """Whether sets may have a start order. It needs the right to create ServiceAccounts, Roles and Secrets in
+    the namespaces of workloads."""
+
+
 class Network(Wire, frozen=True):
     """Multi-node NVLink (MNNVL) and ComputeDomains."""
 
     auto_mnnvl_enabled: bool = defaulted(False, "autoMNNVLEnabled")
     """Whether each replica of a set with GPUs gets a ComputeDomain automatically."""
+    auto_mnnvl_preflight: OnMissingDriver = defaulted(OnMissingDriver.FAIL, "autoMNNVLPreflight")
+    """What to do at the start if automatic MNNVL is enabled and the driver's CRD is not served: `fail`, which
+    also takes admission away from all other sets, or `warn`; sets with GPUs then wait for the driver."""
     auto_mnnvl_detect_dra: bool = defaulted(False, "autoMNNVLDetectDRA")
     """Whether GPUs that are requested only through ResourceClaims count as well."""
     explicit_compute_domains: bool = defaulted(True)
     """Whether cliques may request a ComputeDomain by annotation."""
     protect_compute_domains: bool = defaulted(False)
     """Whether users are kept from deleting ComputeDomains that the operator manages."""
+    pack_domains: DomainPacking = defaulted(DomainPacking.PREFERRED)
+    """Whether the pods of a ComputeDomain are placed in one NVLink partition: `off`; `preferred`, if there is
+    room in one; or `required`: otherwise they wait. Sets may choose another value by annotation."""
 
 
 class SchedulerProfile(Wire, frozen=True):
@@ -254,9 +287,9 @@ class Dynamo(Wire, frozen=True):
     without_grove: bool = defaulted(False)
     """Whether the annotation `nvidia.com/enable-grove: "false"` makes the operator create LeaderWorkerSets
     and Deployments for a deployment, instead of a PodCliqueSet."""
-    image_pull_secret_discovery: bool = defaulted(True)
+    image_pull_secret_discovery: bool = defaulted(False)
     """Whether the operator finds image pull secrets for the registries of the images. Needs the right to read
-    Secrets; without it, users name the secrets in the pod templates."""
+    all Secrets; without it, users name the secrets in the pod templates."""
     topology_aware_scheduling: DynamoTopology = DynamoTopology()
     """Topology constraints of DynamoGraphDeployments."""
 
@@ -268,6 +301,9 @@ class OperatorConfiguration(Wire, frozen=True):
 
     api_version: str = always(f"{CONFIGURATION}/{VERSION}")
     kind: str = always(KIND)
+    namespaces: tuple[str, ...] = ()
+    """The namespaces whose workloads are reconciled, where the operator has no rights in others; empty: all.
+    The chart sets it from its value `namespaces`."""
     runtime_client_connection: ClientConnection = ClientConnection()
     """The operator's connection to the API server."""
     leader_election: LeaderElection = LeaderElection()
@@ -286,6 +322,8 @@ class OperatorConfiguration(Wire, frozen=True):
     """Protection of the objects that the operator manages."""
     topology_aware_scheduling: TopologyAwareScheduling = TopologyAwareScheduling()
     """Topology constraints of workloads."""
+    start_order: StartOrder = StartOrder()
+    """The start order of the cliques of a set."""
     network: Network = Network()
     """Multi-node NVLink (MNNVL) and ComputeDomains."""
     fabrics: tuple[str, ...] = defaulted(("nvidia",))

@@ -18,6 +18,14 @@ over the group's, and the group's over the set's."""
 MNNVL_GROUP_NONE = "none"
 MNNVL_CLAIMS = "grove.io/auto-mnnvl-claims"
 """On a set, as `clique/claim`, separated by commas: the claims of its pods that are for GPUs. Immutable."""
+PACK_DOMAINS = "grove.io/pack-domains"
+"""On a set, `off`, `preferred` or `required`: whether the pods of each of its fabric domains are placed in
+one partition of the fabric. It may change, and counts for pods that are placed later. Without it the setting
+`network.packDomains` of the operator counts."""
+ALLOW_DELETE = "grove.io/allow-delete"
+"""On a ComputeDomain, with "true": it may be deleted although `network.protectComputeDomains` is set."""
+RECREATE = "grove.io/recreate"
+"""On a ComputeDomain that is being deleted, with "true": its pods are restarted and it is created again."""
 TRUE = "true"
 TERMINATIONS = "grove.io/terminations"
 """On a gang: when its units were last restarted by gang termination, and how often in a row. Without it the
@@ -29,6 +37,13 @@ NOMINATION = "grove.io/nomination"
 written. It changes when the scheduler may have lost the nomination."""
 FORCE_DELETE_AFTER = "grove.io/force-delete-after"
 """On a set, a duration such as "5m": pods whose grace period ended so long ago are force-deleted."""
+RESTART_PREFIX = "grove.io/restart-"
+"""On a set, followed by a unit, with any value: a new value restarts the unit by a rollout. The units are in
+`plan.desired.restarts`."""
+RESTART_ALL = "all"
+"""The unit that is the whole set, or what follows in all replicas."""
+RESTARTS = "grove.io/restarts"
+"""On a pod: tokens of the restarts that it was created after."""
 PRIOR_FAILURES = "grove.io/failures"
 """On a pod: how many pods of the same index have ended in a row before it."""
 TOKEN_SERVICE_ACCOUNT_UID = "grove.io/token-of"  # noqa: S105 - not a password

@@ -11,6 +11,9 @@ POD_GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection"
 LEGACY_FINALIZERS = frozenset({"grove.io/podclique.grove.io", "grove.io/podcliquescalinggroup.grove.io"})
 """Finalizers that upstream sets on cliques and groups. Nothing depends on them: the operator removes them."""
 
+OPERATOR_LEASE = "grove-operator-leader-election"
+"""The name of the operator's Lease, unless it is configured."""
+
 HOSTNAME = "kubernetes.io/hostname"
 """The label that names a node."""
 GANG_GATE = "grove.io/podgang-pending-creation"

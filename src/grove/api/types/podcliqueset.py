@@ -216,6 +216,9 @@ class ComputeDomainSummary(Wire, frozen=True):
     """The number of its nodes."""
     clique_ids: tuple[str, ...] = field(name="cliqueIDs", default=())
     """The NVLink partitions that its nodes belong to; more than one means that the fabric is split."""
+    reason: str = ""
+    """Why pods of the set cannot use it, as a reason of the condition `ComputeDomainsReady`; empty if they
+    can. The phase says only what state its nodes are in."""
 
 
 class PodCliqueSetStatus(Wire, frozen=True):

@@ -14,7 +14,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from sys import intern
 
-import structlog
 from msgspec import Struct
 
 from grove.api.formats import timestamps
@@ -25,9 +24,10 @@ from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import PODS, Resource
 from grove.kube.client.undecodable import Undecodable, log_skipped
+from grove.logger import get_logger
 from grove.operator.caches.pod_profiles import PodProfile, PodProfiles
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class ClusterPod(Struct, frozen=True, gc=False):
@@ -47,6 +47,8 @@ class ClusterPod(Struct, frozen=True, gc=False):
     """The creationTimestamp, in seconds since 1970."""
     leaves_by: float = 0.0
     """The deletionTimestamp, which is the end of the grace period, in seconds since 1970; 0: none."""
+    domain: str = ""
+    """The fabric domain of one of our pods; empty if it is in none."""
 
     @property
     def used_node(self) -> str:
@@ -111,6 +113,11 @@ class ClusterPods:
         """Why the watch is interrupted, such as a missing RBAC permission; empty if it is not."""
         return self._reflector.problem if self._reflector is not None else ""
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether a missing RBAC permission interrupts the watch."""
+        return self._reflector is not None and self._reflector.forbidden
+
     async def run(self, client: Client) -> None:
         """Watch all pods, until cancelled."""
         self._reflector = Reflector(client, self)
@@ -133,6 +140,7 @@ class ClusterPods:
             meta.uid if identified else "",
             _seconds(meta.creation_timestamp) if identified else 0.0,
             _seconds(meta.deletion_timestamp),
+            intern(meta.labels.domain) if gang else "",
         )
 
     def apply_event(self, kind: str, new: SchedulingPod) -> None:
@@ -226,6 +234,7 @@ def _differs(old: ClusterPod, new: ClusterPod) -> bool:
         or old.uid != new.uid
         or old.gang != new.gang
         or old.leaves_by != new.leaves_by
+        or old.domain != new.domain
     )
 
 

@@ -76,6 +76,11 @@ class Devices:
         watched = (each.problem for each in self._reflectors.values())
         return next(filter(None, (*watched, *(cache.list_error for cache in self.all))), "")
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether the problem is a missing RBAC permission."""
+        return next((each.forbidden for each in self._reflectors.values() if each.problem), False)
+
     async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
         """Watch device classes, and devices as soon as they are required, until cancelled."""
 

@@ -1,8 +1,9 @@
 """Which nodes can join fabric domains: counts the channels by which pods join a domain, and the accelerators.
 
 Channels are devices of the vendor's DRA driver, listed in its ResourceSlices; they are watched as soon as a
-set is in a domain. Nodes are required only in the automatic mode, which is for clusters whose nodes are all
-alike: elsewhere the operator may have no RBAC permission to read nodes, and fabrics need none.
+set is in a domain. Nodes are required in the automatic mode, which is for clusters whose nodes are all alike;
+elsewhere only if the operator reads nodes anyway and a set is in a domain: it may have no RBAC permission to
+read them, and fabrics need none.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-
-import structlog
 
 from grove import timing
 from grove.api.types.kubernetes_objects import ResourceSlice
@@ -22,19 +21,29 @@ from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import CrdWaiter, Reflector
 from grove.kube.client.client import Client
 from grove.kube.client.resource import RESOURCE_SLICES
+from grove.logger import get_logger
 from grove.operator.caches.nodes import Nodes
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class FabricNodes:
     """The channels and accelerators of nodes. `automatic`: the provider of automatic domains, if they are on:
-    then nodes are watched as well, and whether all nodes with accelerators have a channel is logged."""
+    then nodes are watched as well, and whether all nodes with accelerators have a channel is logged.
+    `reads_nodes`: the operator may read nodes, for this or for another purpose."""
 
     def __init__(
-        self, fabrics: Providers, nodes: Nodes, automatic: FabricDomainProvider | None = None
+        self,
+        fabrics: Providers,
+        nodes: Nodes,
+        automatic: FabricDomainProvider | None = None,
+        *,
+        reads_nodes: bool = False,
     ) -> None:
-        self._nodes, self._automatic = nodes, automatic
+        self._fabrics, self._nodes, self._automatic = fabrics, nodes, automatic
+        self._reads_nodes = reads_nodes
+        self._required: set[str] = set()
+        """The vendors with domains in use."""
         self._channel_caches = {
             provider.vendor: _ChannelCache(provider) for provider in fabrics if provider.driver
         }
@@ -48,7 +57,11 @@ class FabricNodes:
         if automatic is not None:
             self.require(automatic.vendor)
             nodes.require()
-            nodes.subscribe(self._on_nodes, lambda node: node.status.allocatable)
+            label = automatic.partition_label
+            nodes.subscribe(
+                self._on_nodes, lambda node: (node.status.allocatable, node.metadata.labels.get(label))
+            )
+        nodes.subscribe_lists(self._on_list)
 
     @property
     def channels(self) -> tuple[Cache[ResourceSlice], ...]:
@@ -56,9 +69,16 @@ class FabricNodes:
         return tuple(self._channel_caches.values())
 
     def require(self, vendor: str) -> None:
-        """Watch the channels of a vendor from now on."""
+        """Watch the channels of a vendor from now on; and the labels of nodes with their domain and their
+        partition, where nodes are read."""
+        if vendor in self._required:
+            return
+        self._required.add(vendor)
         if (channel_cache := self._channel_caches.get(vendor)) is not None:
             channel_cache.required.set()
+        provider = self._fabrics.of(vendor)
+        if self._reads_nodes and provider is not self._automatic:  # whose labels are kept anyway
+            self._nodes.require(filter(None, (provider.domain_label, provider.partition_label)))
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with the vendor when the number of its channels changes: after a short delay, once
@@ -72,12 +92,23 @@ class FabricNodes:
 
     def nodes_by_domain(self, vendor: str) -> Mapping[str, list[str]]:
         """By the UID of a domain, the nodes whose label puts them into it; empty if nodes are not watched."""
-        provider, found = self._automatic, dict[str, list[str]]()
-        if provider is not None and provider.vendor == vendor:
-            for node in self._nodes:
-                if uid := node.metadata.labels.get(provider.domain_label):
-                    found.setdefault(uid, []).append(node.metadata.name)
+        label, found = self._fabrics.of(vendor).domain_label, dict[str, list[str]]()
+        for node in self._nodes if label else ():
+            if uid := node.metadata.labels.get(label):
+                found.setdefault(uid, []).append(node.metadata.name)
         return found
+
+    def domain_of_node(self, vendor: str, name: str) -> str:
+        """The UID of the domain that the label of a node puts it into; empty if none is known."""
+        return self._label(name, self._fabrics.of(vendor).domain_label)
+
+    def partition_of_node(self, vendor: str, name: str) -> str:
+        """The partition that a node is in; empty if it is not known."""
+        return self._label(name, self._fabrics.of(vendor).partition_label)
+
+    def _label(self, node: str, label: str) -> str:
+        found = self._nodes.get(node) if label else None
+        return found.metadata.labels.get(label, "") if found is not None else ""
 
     def channel_coverage(self, vendor: str) -> ChannelCoverage | None:
         """How many nodes with accelerators have a channel; None if not known."""
@@ -88,7 +119,9 @@ class FabricNodes:
             return None
         if vendor not in self._coverage:
             amounts = {node.metadata.name: provider.amount(node.status.allocatable) for node in self._nodes}
-            self._coverage[vendor] = channel_coverage(amounts, channel_cache.by_node)
+            label = provider.partition_label
+            partitions = {node.metadata.name: node.metadata.labels.get(label, "") for node in self._nodes}
+            self._coverage[vendor] = channel_coverage(amounts, channel_cache.by_node, partitions)
         return self._coverage[vendor]
 
     async def run(self, client: Client, crd_watch: CrdWaiter) -> None:
@@ -104,6 +137,12 @@ class FabricNodes:
     def _on_nodes(self) -> None:
         self._coverage.clear()
         self._schedule_notify()
+
+    def _on_list(self) -> None:
+        """The labels of nodes are known from now on."""
+        if self._required:
+            self._changed_vendors |= self._required
+            self._schedule_notify()
 
     def _on_channels(self, vendor: str) -> None:
         self._coverage.clear()

@@ -28,7 +28,7 @@ PartOfNode = Callable[[Node], object]
 
 class Nodes:
     """The nodes, with the labels of the required keys. With a `fabric` also with the vendor's accelerators,
-    and with the label that names the fabric domain of a node. For `placement` also with everything that
+    and with the labels of a node's fabric domain and partition. For `placement` also with everything that
     decides whether pods fit: allocatable resources, taints, cordon and readiness."""
 
     def __init__(self, fabric: FabricDomainProvider | None = None, *, placement: bool = False) -> None:
@@ -78,6 +78,11 @@ class Nodes:
     def problem(self) -> str:
         """Why the watch is interrupted, such as a missing RBAC permission; empty if it is not."""
         return self._reflector.problem if self._reflector is not None else ""
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether a missing RBAC permission interrupts the watch."""
+        return self._reflector is not None and self._reflector.forbidden
 
     @property
     def keys(self) -> frozenset[str]:
@@ -207,7 +212,7 @@ def node_projection(
 ) -> Callable[[Node], Node]:
     """What is kept of a node: only what is read. Values keep the names that they have in the node, so another
     field is one line here."""
-    keys = keys.union((fabric.domain_label,) if fabric is not None else ())
+    keys = keys.union((fabric.domain_label, fabric.partition_label) if fabric is not None else ())
 
     @cache
     def counts(resource: str) -> bool:

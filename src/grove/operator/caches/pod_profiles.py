@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from weakref import WeakValueDictionary
 
-import structlog
 from msgspec import Raw, Struct, to_builtins
 from msgspec.json import Decoder, encode
 
 from grove.api.types.cluster.scheduling_pod import Affinity, NodeRequirement, SchedulingPod, SchedulingSpec
 from grove.api.types.pod import Toleration
+from grove.logger import get_logger
 from grove.topology.placement import model
 from grove.topology.placement.model import Amounts, PodShape
 from grove.topology.placement.needs.requests import pod_requests
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 _GATED = "SchedulingGated"
 _RESIZE = "PodResizePending"

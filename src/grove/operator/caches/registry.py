@@ -30,11 +30,11 @@ from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.api.types.podgang import PodGang
-from grove.dynamo.api.graph_deployment import DynamoGraphDeployment
 from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.registry import Providers
 from grove.fabrics.requirements import domain_requirements
 from grove.kube.cache.cache import Cache, HasMetadata
+from grove.kube.cache.crd_watch import CrdWatch
 from grove.kube.cache.index import IndexFunction
 from grove.kube.client.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -56,11 +56,12 @@ from grove.operator.caches.cluster_pods import ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.fabric_nodes import FabricNodes
 from grove.operator.caches.nodes import Nodes
+from grove.operator.caches.owners import owning_graph
 from grove.operator.caches.resources import external_resource, resource_of
 from grove.operator.caches.scheduler_process import SchedulerProcess
 from grove.operator.caches.set_sizes import SetSizes
 from grove.operator.caches.volumes import Volumes
-from grove.operator.keys import GraphKey, SetKey, replica_of, set_of
+from grove.operator.keys import SetKey, replica_of, set_of
 from grove.plan.desired.pod_claims import claims_of_set
 from grove.plan.desired.shared_claims import referred_templates
 from grove.plan.snapshot import RbacObjects
@@ -105,8 +106,13 @@ class Caches:
         pods_per_set: int = PODS_PER_SET,
         placement: bool = False,
         topology_aware: bool = False,
+        reads_topologies: bool = True,
+        start_order: bool = True,
         scheduler_lease: SchedulerLease | None = None,
     ) -> None:
+        self._reads_topologies = reads_topologies
+        self.start_order = start_order
+        """Whether sets may have a start order, and the operator may write RBAC objects for it."""
         self.fabrics = fabrics or Providers()
         automatic = self.fabrics.auto if auto_fabric else None
         self.nodes = Nodes(automatic, placement=placement)
@@ -119,7 +125,9 @@ class Caches:
         """Volumes and their claims, watched only if a pod of a gang to place has some."""
         self.scheduler_process = SchedulerProcess(scheduler_lease or SchedulerLease())
         """The scheduler, watched only for the placement of gangs."""
-        self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic)
+        self.reads_nodes = automatic is not None or placement or topology_aware
+        """Whether the operator may read nodes, and pods are indexed by their node."""
+        self.fabric_nodes = FabricNodes(self.fabrics, self.nodes, automatic, reads_nodes=self.reads_nodes)
         """The channels and accelerators of nodes."""
         self.sets: Cache[PodCliqueSet] = Cache(
             resource_of(PodCliqueSet.KIND),
@@ -138,7 +146,7 @@ class Caches:
         self.sizes = SetSizes(self.sets, self.cliques, self.groups, pods_per_set)
         """How many pods sets request. It subscribes before all other handlers, which read it."""
         self.gangs = _replica_cache(resource_of(PodGang.KIND), PodGang)
-        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if placement or topology_aware else {}
+        by_node: dict[str, IndexFunction[Pod]] = {BY_NODE: _node} if self.reads_nodes else {}
         self.pods = _replica_cache(PODS, Pod, {BY_CLAIM: _claim_template_names, **by_node})
         self.services = _replica_cache(SERVICES, Service)
         self.autoscalers = _replica_cache(HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler)
@@ -181,6 +189,8 @@ class Caches:
             for provider in self.fabrics
         }
         """Fabric domains by vendor, also those that the operator did not create."""
+        self.crd_watch = CrdWatch()
+        """All CRDs; reflectors of kinds that are not served wait for them."""
 
     @property
     def replica_objects(self) -> tuple[Cache[Any], ...]:
@@ -189,8 +199,9 @@ class Caches:
 
     @property
     def rbac_objects(self) -> tuple[Cache[PartialObjectMetadata], ...]:
-        """The caches of the RBAC objects with which init containers read pods; they belong to sets."""
-        return (self.service_accounts, self.roles, self.role_bindings)
+        """The caches of the RBAC objects with which init containers read pods; they belong to sets. Without
+        start orders there are none."""
+        return (self.service_accounts, self.roles, self.role_bindings) if self.start_order else ()
 
     @property
     def all(self) -> tuple[Cache[Any], ...]:
@@ -212,12 +223,22 @@ class Caches:
     @property
     def needed(self) -> tuple[Cache[Any], ...]:
         """The caches without which nothing can be planned."""
-        return (self.sets, *self.replica_objects, *self.rbac_objects, self.topologies, self.topology_bindings)
+        return (self.sets, *self.replica_objects, *self.rbac_objects, *self.read_topologies)
+
+    @property
+    def read_topologies(self) -> tuple[Cache[Any], ...]:
+        """The caches of topologies, where a feature reads them."""
+        return (self.topologies, self.topology_bindings) if self._reads_topologies else ()
 
     @property
     def resources(self) -> tuple[Resource, ...]:
         """All resources that are written. Secrets are created and never read."""
         return (*(cache.resource for cache in self.all), SECRETS)
+
+    def outdated(self, resource: Resource) -> bool:
+        """Whether the CRD of a kind exists and does not serve the version of the operator."""
+        definition = self.crd_watch.definitions.get("", resource.label)
+        return definition is not None and not definition.declares(resource.version)
 
     def priority_class(self, name: str) -> PriorityClass | None:
         """A PriorityClass; without a name, the default class."""
@@ -251,26 +272,6 @@ class Caches:
     def objects_of_set(self, key: SetKey) -> Iterator[list[Any]]:
         """The objects of a set that belong to replicas, cache by cache; each cache is read lazily."""
         return (cache.by_index(BY_SET, key) for cache in (*self.replica_objects, self.claims))
-
-
-def owning_topology(found: SchedulerObject) -> str:
-    """The topology that a scheduler's topology object is created for; empty if the operator does not manage
-    that object."""
-    kinds = {ClusterTopology.KIND.name, ClusterTopologyBinding.KIND.name}
-    if found.metadata.labels.get(labels.MANAGED_BY) != labels.OPERATOR:
-        return ""
-    owners = (owner for owner in found.metadata.owner_references if owner.controller and owner.kind in kinds)
-    return next((owner.name for owner in owners), "")
-
-
-def owning_graph(metadata: ObjectMeta) -> GraphKey | None:
-    """The DynamoGraphDeployment that is the controller owner of an object."""
-    kind = DynamoGraphDeployment.KIND
-    for owner in metadata.owner_references:
-        group, _, _ = owner.api_version.partition("/")
-        if owner.controller and (group, owner.kind) == (kind.group, kind.name):
-            return GraphKey(metadata.namespace, owner.name)
-    return None
 
 
 def _crd_cache(kind: ForeignKind) -> Cache[InspectedCRD]:
@@ -308,6 +309,7 @@ def _pod_claims(workload: PodCliqueSet) -> Iterator[Hashable]:
     namespace = workload.metadata.namespace
     for claims in claims_of_set(workload):
         yield from ((RESOURCE_CLAIM_TEMPLATES.kind, namespace, name) for name in claims.templates)
+        yield from ((RESOURCE_CLAIMS.kind, namespace, name) for name in claims.named)
         yield from ((PERSISTENT_VOLUME_CLAIMS.kind, namespace, name) for name in claims.volumes)
 
 

@@ -7,7 +7,6 @@ import asyncio
 import re
 from collections.abc import Callable
 
-import structlog
 from msgspec import Struct
 
 from grove import timing
@@ -19,8 +18,9 @@ from grove.kube.client.client import Client
 from grove.kube.client.resource import LEASES
 from grove.kube.errors import KubeError
 from grove.kube.leader.lease import Lease
+from grove.logger import get_logger
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class ServerVersion(Struct, frozen=True):

@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from msgspec.structs import replace
+
 from grove.api.meta import ObjectMeta
-from grove.api.types.cluster.volume_objects import StorageClass, Volume, VolumeClaim
+from grove.api.types.cluster.volume_objects import StorageClass, Volume, VolumeClaim, VolumeClaimSpec
 from grove.kube.cache.cache import Cache, T
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import Client
@@ -17,6 +19,8 @@ from grove.topology.placement.needs.volumes import Terms, nodes_of_class, nodes_
 
 _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 _LATE_BINDING = "WaitForFirstConsumer"
+_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""The annotation that names the class of a claim, before the field of its spec."""
 
 
 class Volumes:
@@ -26,7 +30,7 @@ class Volumes:
         self.claims: Cache[VolumeClaim] = Cache(
             PERSISTENT_VOLUME_CLAIMS,
             VolumeClaim,
-            projection=lambda found: VolumeClaim(_meta(found), found.spec, found.status),
+            projection=lambda found: VolumeClaim(_meta(found), _spec(found), found.status),
         )
         self.volumes: Cache[Volume] = Cache(
             PERSISTENT_VOLUMES, Volume, projection=lambda found: Volume(_meta(found), found.spec)
@@ -67,15 +71,22 @@ class Volumes:
         volume = self.volumes.get("", found.spec.volume_name) if found.spec.volume_name else None
         if volume is not None and found.status.phase == "Bound":
             return KnownVolume(bound=True, nodes=nodes_of_volume(volume))
-        return KnownVolume(bound=False, nodes=self.nodes_of_class(found.spec.storage_class_name or ""))
+        late = self._late_class(found.spec.storage_class_name)
+        if late is None or found.spec.volume_name:
+            return KnownVolume(bound=False, bound_first=True)
+        return KnownVolume(bound=False, nodes=nodes_of_class(late))
 
     def nodes_of_class(self, name: str) -> Terms:
         """The nodes for which a class provisions volumes; without a name, the default class. Volumes that are
         not bound late are bound without regard to the pod."""
-        found = self.classes.get("", name) if name else next(filter(_is_default, self.classes), None)
-        if found is None or found.volume_binding_mode != _LATE_BINDING:
-            return None
-        return nodes_of_class(found)
+        late = self._late_class(name or None)
+        return nodes_of_class(late) if late is not None else None
+
+    def _late_class(self, name: str | None) -> StorageClass | None:
+        """The class of this name, if its volumes are bound when a pod is scheduled. None is the default
+        class, and an empty name no class at all."""
+        found = next(filter(_is_default, self.classes), None) if name is None else self.classes.get("", name)
+        return found if found is not None and found.volume_binding_mode == _LATE_BINDING else None
 
     async def run(self, client: Client) -> None:
         """Watch volumes as soon as they are required, until cancelled."""
@@ -88,6 +99,11 @@ class Volumes:
 
 def _is_default(found: StorageClass) -> bool:
     return found.metadata.annotations.get(_IS_DEFAULT) == "true"
+
+
+def _spec(found: VolumeClaim) -> VolumeClaimSpec:
+    named = found.metadata.annotations.get(_CLASS)
+    return found.spec if named is None else replace(found.spec, storage_class_name=named)
 
 
 def _meta(found: T) -> ObjectMeta:

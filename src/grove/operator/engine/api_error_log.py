@@ -7,16 +7,16 @@ operator may lack an RBAC permission. It also remembers which keys exceeded a qu
 
 from __future__ import annotations
 
-import structlog
 from msgspec.structs import replace
 
 from grove.kube.errors import ApiError, Forbidden, ServerError, TooManyRequests
 from grove.kube.executor.outcome import IntentState, Outcome, Result
+from grove.logger import get_logger
 from grove.operator.engine.errors import collect_errors
 from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import Key, namespace_of
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 _WEBHOOK = "failed calling webhook"
 

@@ -16,8 +16,6 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-import structlog
-
 from grove import timing
 from grove.api.intents import EventRecord, ObjectRef
 from grove.kube.client.retry import Backoff
@@ -25,6 +23,7 @@ from grove.kube.executor.executor import Executor
 from grove.kube.executor.keyed_executor import KeyedExecutor
 from grove.kube.executor.outcome import Outcome
 from grove.kube.workqueue.queue import WorkQueue
+from grove.logger import get_logger
 from grove.operator.engine.api_error_log import ApiErrorLog
 from grove.operator.engine.errors import collect_errors, unfinished
 from grove.operator.engine.events import event_record, events_of_statuses, events_of_writes, lasting_events
@@ -43,7 +42,7 @@ from grove.operator.keys import Key, tenant_of
 from grove.operator.metrics.workloads import plan_seconds, plan_writes
 from grove.plan.model import Plan, StatusUpdate
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 _NO_WRITES = Outcome(())
 AnyReconciler = Reconciler[Any, Any]
@@ -125,6 +124,8 @@ class Engine:
             # The replies are in the cache: the next pass computes the status from them.
             succeeded = outcome.done
             times = [self._loop_time(self.busy_delay())] if succeeded else times
+        elif plan.awaits_round:
+            succeeded, state.cached_plan = True, None
         else:
             plan = reconciler.with_errors(snapshot, plan, result, now)
             published, due = await self._publish(key, state, plan.status_updates, result)

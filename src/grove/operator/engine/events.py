@@ -93,11 +93,11 @@ def event_record(event: PlannedEvent) -> EventRecord:
 
 
 def _joined(events: Sequence[PlannedEvent], done: dict[str, Result]) -> Iterator[PlannedEvent]:
-    """The events, with one for all deletes that are reported together."""
-    together: dict[tuple[ObjectRef, str], list[PlannedEvent]] = {}
+    """The events, with one for all writes that are reported together."""
+    together: dict[tuple[ObjectRef, str, str], list[PlannedEvent]] = {}
     for event in events:
         if event.together:
-            together.setdefault((event.regarding, event.reason), []).append(event)
+            together.setdefault((event.regarding, event.reason, event.together), []).append(event)
         else:
             yield event
     for same in together.values():
@@ -105,14 +105,10 @@ def _joined(events: Sequence[PlannedEvent], done: dict[str, Result]) -> Iterator
 
 
 def _joint_note(events: Sequence[PlannedEvent], done: dict[str, Result]) -> str:
-    kind, names = "", []
-    for event in events:
-        intent = done[event.intent].intent
-        if isinstance(intent, Delete):
-            kind = intent.target.kind
-            names.append(intent.target.name)
-    rest = ", ..." if len(names) > timing.DELETED_GANGS_NAMED else ""
-    return f"Deleted {len(names)} {kind}s: {', '.join(names[: timing.DELETED_GANGS_NAMED])}{rest}"
+    names = [done[event.intent].intent.target.name for event in events]
+    rest = ", ..." if len(names) > timing.WRITES_NAMED else ""
+    what = events[0].together.replace("{count}", str(len(names)))
+    return f"{what}: {', '.join(names[: timing.WRITES_NAMED])}{rest}"
 
 
 def _planned_failures(plan: Plan, outcome: Outcome) -> Iterator[PlannedEvent]:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 import msgspec
-import structlog
 
 from grove.api.intents import Intent, Patch, Status
+from grove.logger import get_logger
 from grove.operator.engine.key_state import KeyState
 from grove.operator.keys import Key
 
@@ -18,7 +18,7 @@ from grove.operator.keys import Key
 _encode = msgspec.json.Encoder(enc_hook=repr, order="deterministic").encode
 _TIMES = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^"]*"')
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 def has_no_effect(key: Key, state: KeyState, done: Sequence[Intent]) -> bool:

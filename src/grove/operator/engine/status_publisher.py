@@ -5,7 +5,9 @@
 | differs from the desired one | 0.25 s after the last change of that, at most 2 s after the first |
 | of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
-| a condition gets worse, or a rollout begins or ends | at once |
+| a condition gets worse, or an update begins or ends | at once, and all others of the key with it |
+| the same while an update of the key replaces pods | at once, without the others, which change again soon |
+| while an update replaces pods, also if they make a condition worse | after 1 s instead of 0.25 s |
 | only a reason for pods to wait is new or gone | 2 s later |
 | only the message about what pods wait for differs, or reasons alternate | with back-off (message_backoff) |
 """
@@ -109,22 +111,20 @@ class StatusPublisher(Generic[K]):
         *,
         busy: bool,
     ) -> list[StatusUpdate]:
-        """Those of the updates that are due, all or none; if none, it is added to `times` when they are."""
-        if not changed:
+        """Those of the updates that are due: the urgent ones, and all or none of the others. If none, it is
+        added to `times` when they are."""
+        urgent, others = list(filter(_is_urgent, changed)), [each for each in changed if not _is_urgent(each)]
+        if not others or (urgent and not any(each.updating for each in others)):
             self._clear(pending)
-            return []
-        self._record(pending, tuple(map(_without_timestamps, changed)), now)
-        if not any(
-            _is_regression(status_update) or _update_started_or_ended(status_update)
-            for status_update in changed
-        ):
-            if now < (due := self._due(pending, in_progress=_in_progress(changed))):
-                times.append(due)
-                return []
-            if busy and now < pending.since + timing.STATUS_MAX_DELAY:
-                self._waiting[key] = None
-                times.append(pending.since + timing.STATUS_MAX_DELAY)
-                return []
+            return changed
+        self._record(pending, tuple(map(_without_timestamps, others)), now)
+        if now < (due := self._due(pending, others)):
+            times.append(due)
+            return urgent
+        if busy and now < pending.since + timing.STATUS_MAX_DELAY:
+            self._waiting[key] = None
+            times.append(pending.since + timing.STATUS_MAX_DELAY)
+            return urgent
         self._clear(pending)
         return changed
 
@@ -171,10 +171,11 @@ class StatusPublisher(Generic[K]):
         if pending is not None:
             self._count(pending, 0)
 
-    def _due(self, pending: PendingStatuses, *, in_progress: bool) -> float:
-        quiet = self._quiet_period() if in_progress else timing.STATUS_QUIET_PERIOD
+    def _due(self, pending: PendingStatuses, changed: list[StatusUpdate]) -> float:
+        quiet = self._quiet_period() if _in_progress(changed) else timing.STATUS_QUIET_PERIOD
+        updating = any(status_update.updating for status_update in changed)
         return min(
-            pending.changed + quiet,
+            pending.changed + max(quiet, timing.STATUS_UPDATE_QUIET_PERIOD if updating else 0.0),
             pending.since + timing.STATUS_QUIET_PERIODS * quiet,
             pending.since + timing.STATUS_MAX_DELAY,
         )
@@ -259,8 +260,16 @@ def _starting(status_update: StatusUpdate) -> bool:
     return isinstance(status, PodGangStatus) and status.phase in (GangPhase.PENDING, GangPhase.STARTING)
 
 
+def _is_urgent(status_update: StatusUpdate) -> bool:
+    """Whether a status is written at once, also while all slots are taken."""
+    return _is_regression(status_update) or _update_started_or_ended(status_update)
+
+
 def _is_regression(status_update: StatusUpdate) -> bool:
-    """Whether `minAvailable` is newly breached, or a clique is no longer scheduled."""
+    """Whether `minAvailable` is newly breached, or a clique is no longer scheduled, and not because an update
+    replaces its pods."""
+    if status_update.updating:
+        return False
     before, after = status_update.current.conditions, status_update.desired.conditions
     breach, scheduled = ConditionType.MIN_AVAILABLE_BREACHED, ConditionType.CLIQUE_SCHEDULED
     known = any(condition.type == breach for condition in before)

@@ -14,8 +14,9 @@ from prometheus_client import Gauge, Histogram
 from grove import timing
 from grove.api.formats import timestamps
 from grove.fabrics.provider import Domain, FabricDomainProvider
-from grove.operator.caches.registry import Caches
+from grove.operator.caches.registry import BY_CLAIM, Caches
 from grove.plan.fabric.state import is_managed
+from grove.plan.members.pod_state import terminating
 
 _PHASES = ("pending", "forming", "ready", "terminating")
 
@@ -33,6 +34,11 @@ domain_ready_seconds = Histogram(
     "grove_fabric_domain_ready_seconds",
     "Time from the creation of a fabric domain until all of its nodes are ready for the first time",
     buckets=timing.STARTUP_BUCKETS,
+)
+domain_degradations = Count(
+    "grove_fabric_domain_degradations_total",
+    "How often nodes of fabric domains that the operator manages were ready and are not any more",
+    ["vendor"],
 )
 domain_failures = Count(
     "grove_fabric_domain_failures_total", "Writes of fabric domains that failed", ["vendor", "intent"]
@@ -73,6 +79,26 @@ class DomainReadyTimer:
             )
 
 
+def count_degradation(
+    caches: Caches, provider: FabricDomainProvider, old: Domain | None, new: Domain | None
+) -> None:
+    """Count a change of a domain by which a node of it is no longer ready, or no longer listed although
+    it has a pod of the domain."""
+    if old is None or new is None or not is_managed(new) or old.metadata.uid != new.metadata.uid:
+        return
+    if new.metadata.deletion_timestamp is not None:
+        return
+    before, after = provider.observe(old), provider.observe(new)
+    were_ready = set(before.nodes).difference(before.not_ready)
+    unlisted = were_ready.difference(after.nodes)
+    if unlisted:
+        claim = (new.metadata.namespace, provider.template_name(new))
+        pods = (pod for pod in caches.pods.by_index(BY_CLAIM, claim) if not terminating(pod))
+        unlisted = unlisted.intersection(pod.spec.node_name for pod in pods)
+    if unlisted or not were_ready.isdisjoint(after.not_ready):
+        domain_degradations.labels(provider.vendor).inc()
+
+
 def track(caches: Caches) -> ExitStack:
     """Publish metrics from these caches until the stack is closed."""
     undo = ExitStack()
@@ -81,6 +107,7 @@ def track(caches: Caches) -> ExitStack:
         for domain in cache:
             readiness.on_domain(None, domain)
         undo.callback(cache.subscribe(readiness.on_domain))
+        undo.callback(cache.subscribe(partial(count_degradation, caches, provider)))
         for phase in _PHASES:
             gauge = domains.labels(provider.vendor, phase)
             gauge.set_function(partial(_domain_count, caches, provider, phase))

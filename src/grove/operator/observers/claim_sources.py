@@ -48,7 +48,15 @@ class ClaimSourcesObserver:
             self._problem(on_devices, bool(volumes)),
             requested,
             self._delay(on_devices, bool(volumes)),
+            self._existing(namespace, frozenset(name for each in claims for name in each.named)),
         )
+
+    def _existing(self, namespace: str, named: frozenset[str]) -> frozenset[str] | None:
+        """The ResourceClaims of these that exist; None if that is not known."""
+        devices = self._caches.devices
+        if not named or devices is None or not devices.claims.synced.is_set():
+            return None
+        return frozenset(name for name in named if devices.claims.get(namespace, name) is not None)
 
     def _problem(self, on_devices: bool, on_volumes: bool) -> str:
         if on_devices and (problem := self._view.device_problem):

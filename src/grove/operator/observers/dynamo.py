@@ -4,7 +4,7 @@ it, and the state of the cluster that its plan depends on."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from grove.api.naming import labels
 from grove.api.types.pod import PodPhase
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import keys, naming
+from grove.dynamo.api.kueue_workload import KueueWorkload
 from grove.dynamo.api.scaling_adapter import ScalingAdapter
 from grove.dynamo.backends.lws import workload_ref
 from grove.dynamo.context import GraphContext, runs_on_grove
@@ -22,9 +23,9 @@ from grove.dynamo.graph import Graph
 from grove.dynamo.render import auxiliary_objects, gpu_claims, image_pull_secrets, topology_affinity
 from grove.dynamo.render.auxiliary_objects import AuxiliaryObjects
 from grove.dynamo.render.image_pull_secrets import Secrets
-from grove.dynamo.snapshot import GraphSnapshot, StoredGraph, snapshot_of
+from grove.dynamo.snapshot import ChildObject, GraphSnapshot, StoredGraph, snapshot_of
 from grove.kube.cache.cache import Cache
-from grove.operator.caches.dynamo import GraphCaches
+from grove.operator.caches.dynamo import ComponentKey, GraphCaches
 from grove.operator.caches.registry import BY_GRAPH, BY_SET, Caches
 from grove.operator.dynamo_settings import DynamoSettings
 from grove.operator.engine.key_state import KeyStates
@@ -85,6 +86,7 @@ class GraphObserver:
             clique.metadata.name: clique for clique in self._objects_of_set(self._caches.cliques, workload)
         }
         groups = {group.metadata.name: group for group in self._objects_of_set(self._caches.groups, workload)}
+        children = self._graph_caches.existing(key.namespace, _child_names(graph, snapshot.auxiliary))
         return replace(
             snapshot,
             context=replace(
@@ -97,9 +99,21 @@ class GraphObserver:
             groups=groups,
             pull_secrets=secrets,
             started=self._started_components(graph, workload, secrets),
-            children=self._graph_caches.existing(key.namespace, _child_names(graph, snapshot.auxiliary)),
+            children=children,
+            queued={} if runs_on_grove(graph) else self._queued(key, graph, children),
             ssh_key=await self._ssh_key(key, graph) if workload is None else None,
         )
+
+    def _queued(
+        self, key: GraphKey, graph: Graph, children: Mapping[tuple[str, str], ChildObject]
+    ) -> dict[str, tuple[KueueWorkload, ...]]:
+        """By component, Kueue's Workloads of its pods."""
+        return {
+            each.name: self._graph_caches.workloads_of(
+                children.get(workload_ref(graph, each)), ComponentKey(key.namespace, key.name, each.name)
+            )
+            for each in graph.components
+        }
 
     def _workload(self, key: GraphKey, uid: str = "") -> PodCliqueSet | None:
         """The set whose controller owner is the deployment, of this UID if one is given."""
@@ -113,6 +127,7 @@ class GraphObserver:
             self._settings.context,
             topologies=self._topologies(),
             leader_worker_sets=self._graph_caches.leader_worker_sets,
+            inference_pools=self._graph_caches.inference_pools,
             kueue_topologies=self._graph_caches.kueue_topologies,
         )
 

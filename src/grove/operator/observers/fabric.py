@@ -13,18 +13,32 @@ from grove.api.naming import names
 from grove.api.types.pod import Pod
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
+from grove.fabrics.domain_pods import NO_PODS
 from grove.fabrics.membership import GroupCount, Members, domains_of_replica, membership_in
 from grove.fabrics.provider import Domain, FabricDomainProvider, Scope
 from grove.fabrics.requirements import DomainRequirements, domain_requirements
 from grove.fabrics.resolved import DomainReport, ReplicaDomains, ResolvedDomain
 from grove.operator.caches.registry import BY_CLAIM, BY_DOMAIN, BY_OWNER, BY_SET, Caches
+from grove.operator.engine.key_state import KeyStates
 from grove.operator.keys import DomainKey, SetKey
+from grove.operator.observers.domain_pods import domain_pods
 from grove.plan.desired.limits import present
 from grove.plan.fabric.model import ChannelHolder, DomainConsumer, DomainSnapshot
+from grove.plan.fabric.recreation import is_to_be_recreated
 from grove.plan.fabric.resolution import ObservedDomain, resolve, resolve_replica, resolve_set
-from grove.plan.members.pod_state import unschedulable_since
+from grove.plan.members.pod_state import terminating, unschedulable_since
 from grove.plan.ownership.ownership import keep_owned
 from grove.plan.snapshot import Snapshot
+
+ReportOf = Callable[[DomainKey], DomainReport]
+
+
+def latest_report(states: KeyStates, key: DomainKey) -> DomainReport:
+    """What the latest pass over a domain reports to the sets and replicas that require it."""
+    state = states.find(key)
+    if state is None:
+        return DomainReport()
+    return replace(state.report, failure=next(iter(state.errors.of_set), None))
 
 
 class FabricLookup:
@@ -33,29 +47,36 @@ class FabricLookup:
     def __init__(self, caches: Caches) -> None:
         self._caches, self._fabrics = caches, caches.fabrics
 
-    def of_replica(self, snapshot: Snapshot) -> ReplicaDomains:
-        """The domains that the pods of a replica join; empty for most."""
+    def of_replica(self, snapshot: Snapshot, report_of: ReportOf) -> ReplicaDomains:
+        """The domains that the pods of a replica join, with the latest reports of their own passes; empty for
+        most."""
         workload = snapshot.workload
         if not (requirements := domain_requirements(workload, self._fabrics)):
             return {}
         for requirement in chain.from_iterable(requirements.values()):
             self._caches.fabric_nodes.require(requirement.vendor)
-        observe = partial(self._observe, workload.metadata.namespace)
-        return resolve_replica(
+        namespace = workload.metadata.namespace
+        observe = partial(self._observe_with_pods, namespace)
+        found = resolve_replica(
             workload, requirements, self._fabrics, snapshot.index, _group_members(snapshot), observe
         )
+        return {
+            clique: {
+                member: tuple(_reported(each, namespace, report_of) for each in domains)
+                for member, domains in of_members.items()
+            }
+            for clique, of_members in found.items()
+        }
 
-    def of_set(
-        self, workload: PodCliqueSet, report_of: Callable[[DomainKey], DomainReport]
-    ) -> tuple[ResolvedDomain, ...]:
+    def of_set(self, workload: PodCliqueSet, report_of: ReportOf) -> tuple[ResolvedDomain, ...]:
         """The domains of a set, with the latest reports of their own passes. There are none for a set above
         the limit on pods: the number of its domains is unbounded, and no new ones are created for it."""
         if self._caches.sizes.excess(workload) is not None:
             return ()
         namespace, count = workload.metadata.namespace, self._group_count(workload)
-        observe = partial(self._observe_with_nodes, namespace)
+        observe = partial(self._observe_with_pods, namespace)
         return tuple(
-            replace(domain, report=report_of(DomainKey(domain.provider.vendor, namespace, domain.name)))
+            _reported(domain, namespace, report_of)
             for domain in resolve_set(workload, self._fabrics, count, observe)
         )
 
@@ -66,21 +87,22 @@ class FabricLookup:
         template = (
             self._caches.claim_templates.get(namespace, provider.template_name(found)) if found else None
         )
+        served = cache.synced.is_set()
         return ObservedDomain(
-            cache.synced.is_set(),
+            served,
+            not served and self._caches.outdated(cache.resource),
             found,
             template.metadata if template is not None else None,
+            self._caches.claim_templates.synced.is_set(),
             self._caches.fabric_nodes.count(provider.vendor),
         )
 
-    def _observe_with_nodes(
-        self, namespace: str, provider: FabricDomainProvider, name: str
-    ) -> ObservedDomain:
+    def _observe_with_pods(self, namespace: str, provider: FabricDomainProvider, name: str) -> ObservedDomain:
         observed = self._observe(namespace, provider, name)
         if observed.found is None:
             return observed
         pods = self._pods(namespace, provider.template_name(observed.found))
-        return replace(observed, nodes=frozenset(pod.spec.node_name for pod in pods if pod.spec.node_name))
+        return replace(observed, pods=domain_pods(self._caches.fabric_nodes, provider, observed.found, pods))
 
     def _pods(self, namespace: str, template: str) -> list[Pod]:
         """The pods that join a domain, by the name of its claim template."""
@@ -146,6 +168,7 @@ class FabricLookup:
         )
         pods = self._pods(key.namespace, provider.template_name(found) if found else key.name)
         unschedulable = tuple(since for pod in pods if (since := unschedulable_since(pod)) is not None)
+        members = sum(not terminating(pod) for pod in pods)
         return DomainSnapshot(
             provider,
             key.namespace,
@@ -156,8 +179,12 @@ class FabricLookup:
             tuple(chain.from_iterable(map(self._groups, former))),
             unknown_owner,
             in_use=bool(pods),
+            pods=domain_pods(self._caches.fabric_nodes, provider, found, pods) if found else NO_PODS,
+            channels=self._caches.fabric_nodes.count(key.vendor),
+            members=members,
             unschedulable=unschedulable,
             holders=tuple(self._holders(key, provider)) if unschedulable else (),
+            restarted=tuple(pods) if found is not None and is_to_be_recreated(found) else (),
         )
 
     def _holders(self, key: DomainKey, provider: FabricDomainProvider) -> Iterator[ChannelHolder]:
@@ -223,6 +250,10 @@ class FabricLookup:
             return found.spec.replicas if found else templates[group]
 
         return count
+
+
+def _reported(domain: ResolvedDomain, namespace: str, report_of: ReportOf) -> ResolvedDomain:
+    return replace(domain, report=report_of(DomainKey(domain.provider.vendor, namespace, domain.name)))
 
 
 def _group_members(snapshot: Snapshot) -> Members:

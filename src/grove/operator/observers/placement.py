@@ -23,7 +23,8 @@ from grove.operator.observers.cluster.in_flight import PodsInFlight
 from grove.plan.placement.assignment import Assignment, GangName, Placements, PodSlot, Waiting
 from grove.plan.placement.cluster_capacity import ClusterCapacity, ObservedNode
 from grove.plan.placement.decision import reservations
-from grove.plan.placement.demand import Demand, pod_name
+from grove.plan.placement.demand import Demand, FabricDomain, pod_name
+from grove.plan.placement.domain_members import DomainMembers, NodesByDomain, assigned_nodes
 from grove.plan.placement.predecessors import with_present_predecessors
 from grove.plan.placement.rounds.next_state import after_failure
 from grove.plan.placement.state import ClusterChanges, GangState, ObservedGang, RoundResult
@@ -58,8 +59,12 @@ class PlacementState:
         self._urgent: set[GangName] = set()
         """Those of them that are not decided on, or are nominated: a change is read at once."""
         self._unmet = UnmetDemand()
+        self._by_domain: dict[FabricDomain, set[GangName]] = {}
+        """The gangs that have pods of a fabric domain to place."""
         self._owners: dict[GangName, ReplicaKey] = {}
         self._gangs: dict[ReplicaKey, frozenset[GangName]] = {}
+        self._asked: dict[ReplicaKey, float] = {}
+        """When a replica asked for the first decision that it still waits for."""
         self._gone: set[GangName] = set()
         self._delayed = (False, False)
         self._expected: set[ReplicaKey] = set()
@@ -75,9 +80,12 @@ class PlacementState:
             if gang in self._states and (decision := self._states[gang].decision) is not None
         }
         view = self._view
+        if len(decisions) == len(self._gangs.get(key, ())):
+            self._asked.pop(key, None)
+        late = key in self._asked and self._clock() >= self._asked[key] + timing.SUCCESSOR_WAIT
         problem = view.problem if view.is_forbidden else ""
         labels = self._node_labels(pods) if view.require(levels) else None
-        return Placements(decisions, problem, labels, delay=view.delay)
+        return Placements(decisions, problem, labels, delay=view.delay, late=late)
 
     def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
         names = {pod.spec.node_name for pod in pods} - {""}
@@ -92,8 +100,10 @@ class PlacementState:
             self._drop(gang, key)
         if wanted:
             self._gangs[key] = frozenset(wanted)
+            self._asked.setdefault(key, self._clock())
         else:
             self._gangs.pop(key, None)
+            self._asked.pop(key, None)
         undecided = False
         for gang, demand in wanted.items():
             self._owners[gang] = key
@@ -139,9 +149,15 @@ class PlacementState:
             decision=None,
             fits_if_empty=True,
             backlog=None,
+            retry_at=0.0,
             stuck_since=0.0,
+            refused=None,
             half_bound=False,
         )
+
+    def states(self) -> dict[GangName, GangState]:
+        """The gangs that have pods without a node, and what is decided for them."""
+        return dict(self._states)
 
     def reserved(self) -> dict[str, Counter[str]]:
         """What is reserved for gangs whose pods are not bound yet, by node; held nodes count as well."""
@@ -179,8 +195,11 @@ class PlacementState:
 
     @property
     def is_large(self) -> bool:
-        """Whether a round may take long: there are many nodes, or many gangs to decide on."""
-        return self._view.size * max(1, len(self._open)) > timing.LARGE_ROUND
+        """Whether a round may take long: there are many nodes, or many gangs to decide on, or the search for
+        one of them took long before."""
+        if self._view.size * max(1, len(self._open)) > timing.LARGE_ROUND:
+            return True
+        return any(self._states[gang].took_long for gang in self._open)
 
     def reset(self) -> None:
         """Read the whole cluster again: a round has failed, and the capacity may be incomplete."""
@@ -208,6 +227,7 @@ class PlacementState:
         in_flight = PodsInFlight(view.undecided(SCHEDULERS), view.could_go)
         gangs = [self._observed(state, in_flight) for state in known]
         self._settle(known)
+        domains = {each.domain for state in known for each in state.demand.domains}
         gone, self._gone = tuple(self._gone), set()
         # Those whose labels are not listed yet are read in a later round.
         self._changed = {state.demand.gang for state in states} - {state.demand.gang for state in known}
@@ -218,8 +238,24 @@ class PlacementState:
             unbound=tuple(pod.profile.requests for pod in view.unbound_foreign(SCHEDULERS)),
             visible_after=self._settings.visible_after,
             hold_after=self._settings.hold_after,
+            domain_nodes={domain: view.nodes_of_domain(*domain) for domain in domains},
+            assigned_in_domains=self._assigned_in(domains),
             scheduler=self._scheduler(),
         )
+
+    def domain_nodes(self, demand: Demand) -> NodesByDomain:
+        """The nodes with pods of the fabric domains of a gang, and those that are assigned to other gangs."""
+        domains = {each.domain for each in demand.domains}
+        bound = {domain: self._view.nodes_of_domain(*domain) for domain in domains}
+        return DomainMembers(bound, self._assigned_in(domains)).of(demand)
+
+    def _assigned_in(self, domains: Iterable[FabricDomain]) -> dict[GangName, NodesByDomain]:
+        found: dict[GangName, NodesByDomain] = {}
+        for gang in {gang for domain in domains for gang in self._by_domain.get(domain, ())}:
+            state = self._states[gang]
+            bound = {pod.name for pod in self._pods(state.demand) if pod.node}
+            found[gang] = assigned_nodes(state.demand, state.decision, bound)
+        return found
 
     def _settle(self, states: Iterable[GangState]) -> None:
         """Do not read these gangs again before their pods change, as far as nothing else matters to them:
@@ -260,12 +296,14 @@ class PlacementState:
         classes = [self._priority_class(name) for name in demand.priority_classes]
         priorities = [each.value if each is not None else 0 for each in classes]
         found = self._pods(demand)
+        refused = [pod for pod in found if self._is_refused(pod)]
         return ObservedGang(
             state,
             requests=_with_devices(demand, {pod.name: pod.profile.requests for pod in found if not pod.node}),
             nominations={pod.name: pod.nominated_node for pod in found if pod.nominated_node},
             bound=frozenset(pod.name for pod in found if pod.node),
-            stuck=any(map(self._is_stuck, found)),
+            stuck=not all(map(self._has_room, refused)),
+            refused=bool(refused),
             victims_leave_until=max(
                 (view.leaving_until(p.nominated_node) for p in found if not p.node and not p.profile.gated),
                 default=0.0,
@@ -276,15 +314,18 @@ class PlacementState:
             has_quota=self._has_quota(demand.gang.namespace),
         )
 
-    def _is_stuck(self, pod: ClusterPod) -> bool:
-        """Whether the scheduler has found no node for a released pod. If it has nominated the pod to a node,
-        it binds the pod as soon as there is room."""
+    def _is_refused(self, pod: ClusterPod) -> bool:
+        """Whether the scheduler has found no node for a released pod. While pods that it has preempted leave
+        the node of its nomination, it is not tried again."""
         if pod.node or pod.profile.gated or not pod.profile.unschedulable:
             return False
-        node, view = pod.nominated_node, self._view
-        if node and view.leaving_until(node) > self._clock():
-            return False
-        return not (node and view.has_room(node, pod.profile.requests))
+        return not pod.nominated_node or self._view.leaving_until(pod.nominated_node) <= self._clock()
+
+    def _has_room(self, pod: ClusterPod) -> bool:
+        """Whether the node that a pod is nominated to has room for it: the scheduler binds it there when it
+        tries again, unless something else is missing."""
+        node = pod.nominated_node
+        return bool(node) and self._view.has_room(node, pod.profile.requests)
 
     def record(self, result: RoundResult) -> set[ReplicaKey]:
         """Store the result of a round. Returns the replicas whose plans apply it."""
@@ -302,6 +343,9 @@ class PlacementState:
         return owners
 
     def _store(self, gang: GangName, state: GangState) -> None:
+        self._forget_domains(gang)
+        for each in state.demand.domains:
+            self._by_domain.setdefault(each.domain, set()).add(gang)
         self._states[gang] = state
         self._settled.discard(gang)
         if isinstance(state.decision, Assignment) and not _is_open(state.decision, state.demand):
@@ -319,6 +363,7 @@ class PlacementState:
     def _drop(self, gang: GangName, key: ReplicaKey) -> None:
         if self._owners.get(gang) != key:
             return  # a gang of another set has the same name
+        self._forget_domains(gang)
         del self._states[gang], self._owners[gang]
         self._changed.discard(gang)
         self._open.discard(gang)
@@ -326,6 +371,14 @@ class PlacementState:
         self._urgent.discard(gang)
         self._unmet.set(gang, None)
         self._gone.add(gang)
+
+    def _forget_domains(self, gang: GangName) -> None:
+        state = self._states.get(gang)
+        for each in state.demand.domains if state is not None else ():
+            gangs = self._by_domain[each.domain]
+            gangs.discard(gang)
+            if not gangs:
+                del self._by_domain[each.domain]
 
 
 def _with_devices(demand: Demand, requests: dict[str, Amounts]) -> dict[str, Amounts]:
@@ -374,7 +427,9 @@ def is_settled(state: GangState, pods: Iterable[ClusterPod]) -> bool:
     """Whether only changes of its own pods matter to a gang: all of them may be bound, none has to be
     nominated, none is stuck, and the scheduler has preempted no other pod for them."""
     decision = state.decision
-    if not isinstance(decision, Assignment) or decision.nominated or decision.failed or state.stuck_since:
+    if not isinstance(decision, Assignment) or decision.nominated or decision.failed:
+        return False
+    if state.stuck_since or state.refused is not None:
         return False
     if any(pod.slot not in decision.nodes for pod in state.demand.unbound):
         return False

@@ -21,7 +21,7 @@ from grove.operator.engine.terminating_namespaces import is_in_terminating_names
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
 from grove.operator.observers.claim_sources import ClaimSourcesObserver
 from grove.operator.observers.claims import SharedClaims
-from grove.operator.observers.fabric import FabricLookup
+from grove.operator.observers.fabric import FabricLookup, latest_report
 from grove.operator.observers.placement import PlacementState
 from grove.operator.observers.priority_classes import PriorityClassLookup
 from grove.operator.observers.schedulers import SchedulerLookup
@@ -89,6 +89,7 @@ class Observer:
             namespace_terminating=is_in_terminating_namespace(self._states, key, workload.metadata.uid),
             binding=caches.role_bindings.get(key.namespace, names.role(key.set_name)),
             init_image=self._init_image,
+            start_order=caches.start_order,
             placements=self._placement.of(key, pods, levels) if self._placement is not None else None,
             topology=topology,
             fallback_topologies=fallbacks,
@@ -101,7 +102,7 @@ class Observer:
             node_labels=self._node_labels(pods, levels),
             unused_labels=caches.nodes.unused(levels),
         )
-        domains = self._fabric_lookup.of_replica(snapshot)
+        domains = self._fabric_lookup.of_replica(snapshot, partial(latest_report, self._states))
         if domains:
             snapshot = replace(snapshot, domains=domains)
         places = scheduler is not None and scheduler.tries_fallbacks  # where the operator itself places gangs

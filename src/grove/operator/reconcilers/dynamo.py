@@ -7,8 +7,6 @@ import asyncio
 import random
 from collections.abc import Callable
 
-import structlog
-
 from grove import timing
 from grove.api.intents import ObjectRef
 from grove.dynamo.backends.grove import GroveBackend
@@ -19,6 +17,7 @@ from grove.dynamo.snapshot import GraphBackend, GraphSnapshot
 from grove.kube.client.client import Client
 from grove.kube.client.retry import Backoff
 from grove.kube.errors import KubeError
+from grove.logger import get_logger
 from grove.operator.caches.dynamo import GRAPHS, GraphCaches
 from grove.operator.dynamo_settings import dynamo_operator_conflict
 from grove.operator.engine.key_state import KeyStates
@@ -29,7 +28,7 @@ from grove.operator.observers.dynamo import GraphObserver
 from grove.plan.model import Plan
 from grove.plan.writes.builders import reference
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class GraphReconciler(Reconciler[GraphKey, GraphSnapshot]):

@@ -99,10 +99,11 @@ class SetReconciler(Reconciler[SetKey, SetSnapshot]):
     def _snapshot(self, key: SetKey, workload: PodCliqueSet, surplus: tuple[Snapshot, ...]) -> SetSnapshot:
         terminating = is_in_terminating_namespace(self._states, key, workload.metadata.uid)
         excess = self._caches.sizes.excess(workload)
+        access = self._caches.access(key) if self._caches.start_order and not terminating else None
         return SetSnapshot(
             workload,
             dict(self._reports.of(key)),
-            access=None if terminating else self._caches.access(key),
+            access=access,
             errors=(
                 *self._states.of(key).errors.of_set,
                 *self._slow_writes.errors(key),

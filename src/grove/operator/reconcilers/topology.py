@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -12,7 +11,9 @@ from grove.api.intents import Intent, ObjectRef
 from grove.api.types.clustertopology import ClusterTopologyBinding
 from grove.api.types.kind import ForeignKind
 from grove.kube.executor.outcome import IntentState
-from grove.operator.caches.registry import Caches, owning_topology
+from grove.logger import get_logger
+from grove.operator.caches.owners import owning_topology
+from grove.operator.caches.registry import Caches
 from grove.operator.engine.reconciler import PassResult, Reconciler
 from grove.operator.keys import TopologyKey
 from grove.operator.observers.topology_usage import TopologyUsageObserver
@@ -22,7 +23,7 @@ from grove.plan.writes.builders import reference
 from grove.schedulers.backend import AnyTopology, SchedulerBackend, SchedulerObject
 from grove.schedulers.registry import SchedulerBackends
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 
 class TopologySnapshot(Struct, frozen=True):

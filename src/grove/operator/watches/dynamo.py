@@ -12,18 +12,21 @@ from grove.api.naming import labels
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.dynamo import keys
 from grove.dynamo.api.kueue_topology import KueueTopology
+from grove.dynamo.api.kueue_workload import KueueWorkload
 from grove.dynamo.api.pull_secret import PullSecret
 from grove.dynamo.context import provider
 from grove.dynamo.snapshot import StoredGraph
 from grove.kube.cache.cache import HasMetadata
-from grove.operator.caches.dynamo import GraphCaches
+from grove.kube.client.resource import PODS
+from grove.operator.caches.dynamo import LEADER_WORKER_SETS, GraphCaches
+from grove.operator.caches.owners import owning_graph
 from grove.operator.caches.predicates import (
     created,
     spec_changed,
     spec_or_metadata_changed,
     status_changed_by_others,
 )
-from grove.operator.caches.registry import Caches, owning_graph
+from grove.operator.caches.registry import Caches
 from grove.operator.keys import GraphKey
 from grove.operator.watches.table import Watch
 
@@ -37,6 +40,10 @@ def graph_watches(caches: Caches, graph_caches: GraphCaches) -> tuple[Watch, ...
     if graph_caches.kueue is not None:
         optional.append(Watch(graph_caches.kueue, find.without_grove, kueue_levels_changed))
         optional.append(Watch(graph_caches.kueue.on_synced_or_absent, find.without_grove))
+    if graph_caches.kueue_workloads is not None and graph_caches.pods is not None:
+        optional.append(Watch(graph_caches.kueue_workloads, find.of_queued, admission_changed))
+        optional.append(Watch(graph_caches.kueue_workloads.on_synced_or_absent, find.without_grove))
+        optional.append(Watch(graph_caches.pods, find.of_pod, created))
     if graph_caches.secrets is not None:
         optional.append(Watch(graph_caches.secrets, find.in_namespace, registries_changed))
     return (
@@ -62,6 +69,14 @@ def kueue_levels_changed(old: KueueTopology | None, new: KueueTopology | None) -
     return old is None or new is None or old.labels != new.labels
 
 
+def admission_changed(old: KueueWorkload | None, new: KueueWorkload | None) -> bool:
+    """Whether Kueue admits a Workload, or why not, changed; or the objects that it belongs to."""
+    if old is None or new is None:
+        return True
+    owners = old.metadata.owner_references != new.metadata.owner_references
+    return owners or old.refusal != new.refusal
+
+
 def registries_changed(old: PullSecret | None, new: PullSecret | None) -> bool:
     """An image pull Secret is new or for other registries: pods that have not started may need it."""
     return new is not None and (old is None or old.registries != new.registries)
@@ -84,6 +99,10 @@ class _GraphKeys:
 
     def __init__(self, caches: Caches, graph_caches: GraphCaches) -> None:
         self._sets, self._graphs = caches.sets, graph_caches.graphs
+        self._owners = {
+            PODS.kind: graph_caches.pods,
+            LEADER_WORKER_SETS.kind: graph_caches.children.get(LEADER_WORKER_SETS),
+        }
 
     def of_replica_object(self, old: HasMetadata | None, new: HasMetadata | None) -> Keys:
         """The deployment that owns the set of a clique or group."""
@@ -103,6 +122,24 @@ class _GraphKeys:
             yield GraphKey(found.metadata.namespace, name)
         elif old is None:
             yield from self.failed_in_namespace(old, found)
+
+    def of_queued(self, old: KueueWorkload | None, new: KueueWorkload | None) -> Keys:
+        """The deployments of the pods and LeaderWorkerSets that a Workload of Kueue belongs to."""
+        found = new or old
+        assert found is not None
+        for owner in found.metadata.owner_references:
+            cache = self._owners.get(owner.kind)
+            known = cache.get(found.metadata.namespace, owner.name) if cache is not None else None
+            if known is not None and known.metadata.uid == owner.uid:
+                yield from self.of_pod(None, known)
+
+    def of_pod(self, old: HasMetadata | None, new: HasMetadata | None) -> Keys:
+        """The deployment without Grove that a pod is labelled with."""
+        found = new or old
+        assert found is not None
+        stored = self._graphs.get(found.metadata.namespace, found.metadata.labels.get(keys.GRAPH, ""))
+        if stored is not None and provider(stored.metadata.annotations) != keys.GROVE:
+            yield _key_of(stored)
 
     def failed(self, *_event: object) -> Keys:
         """All failed deployments: what they may have waited for, a kind or a topology, is there now."""

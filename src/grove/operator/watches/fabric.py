@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
+from grove import timing
 from grove.api.naming import labels
 from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
 from grove.api.types.pod import Pod
@@ -16,12 +17,14 @@ from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.fabrics.provider import Domain, Scope
 from grove.fabrics.requirements import domain_requirements
+from grove.kube.cache.crd_watch import CustomResourceDefinition
 from grove.operator.caches.predicates import Predicate, spec_or_metadata_changed
-from grove.operator.caches.registry import Caches
+from grove.operator.caches.registry import BY_NODE, Caches
 from grove.operator.keys import DomainKey, Key, ReplicaKey, SetKey, replica_of
 from grove.operator.observers.fabric import FabricLookup
 from grove.operator.watches.enqueue_slices import FanOut, all_replicas
 from grove.operator.watches.table import Watch
+from grove.plan.fabric.state import is_managed
 from grove.plan.members.pod_state import unschedulable_since
 
 
@@ -33,7 +36,8 @@ def domain_watches(caches: Caches, fabric_lookup: FabricLookup) -> tuple[Watch, 
     return (
         Watch(caches.sets, find.of_set, changed, replay=True),
         Watch(caches.groups, find.of_group, group_scaled),
-        Watch(caches.pods, find.of_pod, pod_deleted_or_unschedulable),
+        Watch(caches.pods, find.of_pod, pod_deleted_or_node_changed),
+        Watch(caches.pods, find.sharing_sets, pod_bound_or_deleted),
         Watch(caches.claim_templates, find.of_template),
         *chain.from_iterable(
             (
@@ -41,10 +45,20 @@ def domain_watches(caches: Caches, fabric_lookup: FabricLookup) -> tuple[Watch, 
                 Watch(cache, partial(find.sets_of_domain, vendor), replay=True),
                 Watch(cache, partial(find.replicas_of_domain, vendor), changed, replay=True),
                 Watch(cache.on_synced_or_absent, find.sets_with_domains),
+                Watch(
+                    caches.crd_watch.definitions,
+                    partial(find.sets_of_definition, vendor),
+                    definition_outdated(caches, vendor),
+                ),
             )
             for vendor, cache in caches.domains.items()
         ),
         Watch(caches.fabric_nodes.subscribe, find.sets_with_domains),
+        *(
+            (Watch(caches.nodes.subscribe_labels, find.on_node, delay=timing.BATCH_DELAY),)
+            if caches.reads_nodes
+            else ()
+        ),
     )
 
 
@@ -53,23 +67,51 @@ def group_scaled(old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup |
     return old is None or new is None or old.spec.replicas != new.spec.replicas
 
 
-def pod_deleted_or_unschedulable(old: Pod | None, new: Pod | None) -> bool:
-    """A pod with claims is deleted, or becomes unschedulable or schedulable."""
+def pod_deleted_or_node_changed(old: Pod | None, new: Pod | None) -> bool:
+    """A pod with claims is deleted, gets its node, or becomes unschedulable or schedulable."""
     if old is None or not (new or old).spec.resource_claims:
         return False
-    return new is None or unschedulable_since(old) != unschedulable_since(new)
+    return (
+        new is None
+        or old.spec.node_name != new.spec.node_name
+        or unschedulable_since(old) != unschedulable_since(new)
+    )
+
+
+def pod_bound_or_deleted(old: Pod | None, new: Pod | None) -> bool:
+    """A pod with claims gets its node, or is deleted from it."""
+    if old is None or not (new or old).spec.resource_claims:
+        return False
+    return old.spec.node_name != (new.spec.node_name if new is not None else "")
 
 
 def domain_changed(caches: Caches, vendor: str) -> Predicate:
     """The spec, the metadata or the partitions of a domain changed."""
     provider = caches.fabrics.of(vendor)
 
+    def partitions(domain: Domain) -> tuple[tuple[str, ...], ...]:
+        view = provider.observe(domain)
+        return view.partitions, view.without_partition
+
     def changed(old: Domain | None, new: Domain | None) -> bool:
         return (
             old is None
             or new is None
             or spec_or_metadata_changed(old, new)
-            or provider.observe(old).partitions != provider.observe(new).partitions
+            or partitions(old) != partitions(new)
+        )
+
+    return changed
+
+
+def definition_outdated(caches: Caches, vendor: str) -> Predicate:
+    """The CRD of the vendor's domains is created, changed or deleted while it does not serve our version."""
+    api = caches.fabrics.of(vendor).api
+
+    def changed(old: CustomResourceDefinition | None, new: CustomResourceDefinition | None) -> bool:
+        known = [each for each in (old, new) if each is not None]
+        return known[0].metadata.name == api.crd_name and any(
+            not each.declares(api.version) for each in known
         )
 
     return changed
@@ -128,6 +170,12 @@ class _DomainKeys:
         if old is not None and (new is None or new.spec.replicas < old.spec.replicas):
             yield from self._fabric_lookup.owned_keys(workload.metadata.uid)
 
+    def on_node(self, node: str) -> Iterator[DomainKey]:
+        """The domains of the pods on a node whose labels changed: they say which domain holds the node, and
+        in which partition it is."""
+        for pod in self._caches.pods.by_index(BY_NODE, node):
+            yield from self.of_pod(pod, pod)
+
     def of_pod(self, old: Pod, new: Pod | None) -> Iterator[DomainKey]:
         """The domains of a pod. If it is unschedulable, their plans find which other domains occupy the
         nodes."""
@@ -136,16 +184,27 @@ class _DomainKeys:
             if template := claim.resource_claim_template_name:
                 yield from self._fabric_lookup.domains_of_template(found.metadata.namespace, template)
 
+    def sharing_sets(self, old: Pod, new: Pod | None) -> Iterator[SetKey]:
+        """The other sets that share the domains of a pod: their statuses say which nodes of its pods are not
+        in a domain yet. The set of the pod follows from the report of its replica."""
+        own = old.metadata.labels.get(labels.PART_OF, "")
+        for key in self.of_pod(old, new):
+            domain = self._caches.domains[key.vendor].get(key.namespace, key.name)
+            if domain is None or (is_managed(domain) and len(domain.metadata.owner_references) < 2):
+                continue
+            yield from (each for each in self._consuming_sets(key) if each.name != own)
+
     def of_template(
         self, old: ResourceClaimTemplateObject | None, new: ResourceClaimTemplateObject | None
     ) -> Iterator[Key | FanOut]:
-        """A domain and its consumers, if a template that the domain does not own has or had the name of its
-        claim template."""
+        """A domain and its consumers, if its claim template appears or disappears, or if a template that the
+        domain does not own has or had the name."""
         known = [each.metadata for each in (old, new) if each is not None]
         for key in self._fabric_lookup.domains_of_template(known[-1].namespace, known[-1].name):
             provider = self._caches.fabrics.of(key.vendor)
             domain = self._caches.domains[key.vendor].get(key.namespace, key.name)
-            if domain is not None and not all(provider.owns_template(domain, meta) for meta in known):
+            owned = domain is not None and all(provider.owns_template(domain, meta) for meta in known)
+            if domain is not None and not (owned and len(known) == 2):
                 yield key
                 yield from self._consuming_sets(key)
                 yield from self._consuming_replicas(key)
@@ -171,6 +230,10 @@ class _DomainKeys:
 
     def _consuming_replicas(self, key: DomainKey) -> Iterator[ReplicaKey | FanOut]:
         return consuming_replicas(self._caches, self._fabric_lookup, key)
+
+    def sets_of_definition(self, vendor: str, _old: object, _new: object) -> Iterator[SetKey | FanOut]:
+        """All sets with domains of a vendor, whose statuses say why its kind is not served."""
+        return self.sets_with_domains(vendor)
 
     def sets_with_domains(self, vendor: str = "") -> Iterator[SetKey | FanOut]:
         """All sets with domains, or with domains of one vendor: its kind or its channels appeared or

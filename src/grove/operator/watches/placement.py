@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grove import timing
-from grove.api.types.cluster.volume_objects import Volume, VolumeClaim
+from grove.api.types.cluster.device_objects import AllocatedClaim
+from grove.api.types.cluster.volume_objects import StorageClass, Volume, VolumeClaim
 from grove.api.types.kubernetes_objects import ResourceClaimTemplateObject
 from grove.fabrics.requirements import domain_requirements
-from grove.kube.client.resource import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES
+from grove.kube.client.resource import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from grove.operator.caches.registry import BY_NODE, BY_POD_CLAIM, Caches
 from grove.operator.caches.volumes import Volumes
 from grove.operator.keys import ReplicaKey, SetKey, replica_of
@@ -29,13 +30,16 @@ def placement_watches(
 ) -> tuple[Watch, ...]:
     """The watches of device classes, claim templates, volumes and nodes."""
     find = _PlacementKeys(caches, view, fabric_lookup)
+    claims = () if caches.devices is None else (caches.devices.claims,)
     return (
         Watch(view.subscribe_labels, find.replicas_on_node, delay=timing.BATCH_DELAY),
         Watch(view.subscribe_device_catalog, find.sets_with_devices),
         Watch(caches.claim_templates, find.of_template, created_or_deleted),
+        *(Watch(cache, find.of_claim, created_or_deleted) for cache in claims),
         Watch(volumes.claims, find.of_volume_claim, claim_or_volume_changed),
         Watch(volumes.volumes, find.of_volume, claim_or_volume_changed),
         *(Watch(cache.on_synced_or_absent, find.sets_with_volumes) for cache in volumes.all),
+        Watch(volumes.classes, find.of_storage_class, storage_class_changed),
     )
 
 
@@ -49,6 +53,17 @@ def claim_or_volume_changed(old: VolumeClaim | Volume | None, new: VolumeClaim |
     if old is None or new is None or old.spec != new.spec:
         return True
     return isinstance(old, VolumeClaim) and isinstance(new, VolumeClaim) and old.status != new.status
+
+
+def storage_class_changed(old: StorageClass | None, new: StorageClass | None) -> bool:
+    """What a class says about volumes and nodes has changed, or which class is the default."""
+    return (
+        old is None
+        or new is None
+        or old.volume_binding_mode != new.volume_binding_mode
+        or old.allowed_topologies != new.allowed_topologies
+        or old.metadata.annotations != new.metadata.annotations
+    )
 
 
 class _PlacementKeys:
@@ -72,6 +87,12 @@ class _PlacementKeys:
         yield from self._naming(RESOURCE_CLAIM_TEMPLATES.kind, namespace, name)
         for domain in self._fabric_lookup.domains_of_template(namespace, name):
             yield from consuming_replicas(self._caches, self._fabric_lookup, domain)
+
+    def of_claim(self, old: AllocatedClaim | None, new: AllocatedClaim | None) -> Keys:
+        """The replicas whose pods name a claim."""
+        found = new or old
+        assert found is not None
+        return self._naming(RESOURCE_CLAIMS.kind, found.metadata.namespace, found.metadata.name)
 
     def of_volume_claim(self, old: VolumeClaim | None, new: VolumeClaim | None) -> Keys:
         """The replicas whose pods have a volume by this claim."""
@@ -97,6 +118,10 @@ class _PlacementKeys:
             if self._view.requests_devices(claims) or in_fabric or claims_devices(workload, claims):
                 meta = workload.metadata
                 yield all_replicas(self._caches, SetKey(meta.namespace, meta.name), workload)
+
+    def of_storage_class(self, _old: StorageClass | None, _new: StorageClass | None) -> Keys:
+        """All replicas of sets with volumes by claims. Classes are few, and hardly ever change."""
+        return self.sets_with_volumes()
 
     def sets_with_volumes(self) -> Keys:
         """All replicas of sets with volumes by claims: these are listed."""

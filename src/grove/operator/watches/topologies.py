@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from grove import timing
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import HasMetadata
+from grove.operator.caches.owners import owning_topology
 from grove.operator.caches.predicates import spec_changed, status_changed_by_others
-from grove.operator.caches.registry import Caches, owning_topology
+from grove.operator.caches.registry import Caches
 from grove.operator.keys import TopologyKey
 from grove.operator.observers.cluster.free_slots import FreeSlotsObserver
 from grove.operator.watches.table import Watch

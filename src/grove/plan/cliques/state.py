@@ -17,6 +17,7 @@ from grove.plan.members.membership import Member, Membership, ObservedMembers, d
 from grove.plan.ownership.ownership import PodsByClique
 from grove.plan.ownership.upstream_adoption import upstream_template_hash
 from grove.plan.snapshot import Snapshot
+from grove.plan.writes.events import UpdatedUnit
 
 
 class CliqueState(Struct, frozen=True):
@@ -35,6 +36,8 @@ class CliqueState(Struct, frozen=True):
     """Upstream's hash for the current template, until the pods have ours."""
     fences: tuple[str, ...] = ()
     """The ids of writes that must succeed before its gang drops a member."""
+    unit: UpdatedUnit | None = None
+    """What an update replaces together with the members that it replaces; None if it replaces none."""
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -48,7 +51,10 @@ DecideMembers = Callable[[Clique, frozenset[str]], CliqueState]
 class MembershipPlanner:
     """Decides the members of one clique after another."""
 
-    def __init__(self, snapshot: Snapshot, pods_by_clique: PodsByClique, now: float) -> None:
+    def __init__(
+        self, snapshot: Snapshot, pods_by_clique: PodsByClique, generation_hash: str, now: float
+    ) -> None:
+        self._generation_hash = generation_hash
         self._snapshot, self._pods_by_clique, self._now = snapshot, pods_by_clique, now
         self._names = frozenset(pod.metadata.name for pod in snapshot.pods)
         self._references = {
@@ -79,9 +85,18 @@ class MembershipPlanner:
         deleted = {pod.metadata.uid for pod in membership.to_delete}
         staying = [pod for pod in pods if pod.metadata.uid not in deleted] if deleted else pods
         upstream_hash = upstream_template_hash(self._snapshot.workload, found, clique)
-        was_updated = found is not None and found.status.current_pod_template_hash == clique.template_hash
-        view = CliqueHealth(clique, count_pods(staying, clique.template_hash, upstream_hash), was_updated)
+        was_updated = found is not None and self._was_updated(found, clique)
+        view = CliqueHealth(clique, count_pods(staying, clique, upstream_hash), was_updated)
         return CliqueState(clique, found, ref, membership, view, pods, upstream_hash)
+
+    def _was_updated(self, found: PodClique, clique: Clique) -> bool:
+        """Whether all pods of a clique once had the latest template, by its status. A restart changes only
+        the generation hash."""
+        status = found.status
+        restarted = (
+            not clique.restarts or status.current_pod_clique_set_generation_hash == self._generation_hash
+        )
+        return restarted and status.current_pod_template_hash == clique.template_hash
 
 
 def _gang_version(gang: PodGang | None, clique: PodClique | None) -> str:

@@ -19,10 +19,10 @@ from grove.api.types.podclique import PodCliqueSpec
 from grove.api.types.podcliqueset import (
     CliqueTemplate,
     PodCliqueSet,
-    PodCliqueSetTemplate,
     ScalingGroupTemplate,
 )
 from grove.fabrics.resolved import ReplicaDomains, ResolvedDomain
+from grove.plan.desired.restarts import requests_hash, restart_requests, restart_tokens
 from grove.plan.desired.template_hash import combine_hashes, template_hash
 
 
@@ -78,6 +78,8 @@ class Clique(Struct, frozen=True, gc=False):
     group_replica: int = 0
     fabric_domains: tuple[ResolvedDomain, ...] = ()
     """The fabric domains that its pods join."""
+    restarts: tuple[str, ...] = ()
+    """The tokens of the restarts that its pods must be created after."""
 
 
 class Gang(Struct, frozen=True, gc=False):
@@ -95,7 +97,7 @@ class ReplicaLayout(Struct, frozen=True, gc=False):
     cliques: tuple[Clique, ...]
     gangs: tuple[Gang, ...]
     generation_hash: str
-    """The hash of the templates of all cliques of the set."""
+    """The hash of the templates of all cliques of the set, and of its restarts."""
 
 
 def min_available(spec: PodCliqueSpec) -> int:
@@ -114,9 +116,7 @@ def expand(
     """Returns the layout of replica `index`, with the counts of existing groups and cliques, by name. Of a
     held replica, only existing cliques and group replicas; their counts are what it keeps."""
     template, set_name = workload.spec.template, workload.metadata.name
-    parts = _CliqueBuilder(
-        template, held.cliques if held else clique_counts, names.base_gang(set_name, index), domains or {}
-    )
+    parts = _CliqueBuilder(workload, index, held.cliques if held else clique_counts, domains or {})
     groups = tuple(
         _group(set_name, index, group, group_counts, held) for group in template.pod_clique_scaling_groups
     )
@@ -146,19 +146,22 @@ class _CliqueBuilder:
 
     def __init__(
         self,
-        template: PodCliqueSetTemplate,
+        workload: PodCliqueSet,
+        index: int,
         counts: Mapping[str, int],
-        base: str,
         domains: ReplicaDomains,
     ) -> None:
-        self._counts, self.base, self._domains = counts, base, domains
+        template, self.base = workload.spec.template, names.base_gang(workload.metadata.name, index)
+        self._index, self._counts, self._domains = index, counts, domains
+        self._requests = restart_requests(workload.metadata.annotations)
         hashes = [template_hash(clique, template.priority_class_name) for clique in template.cliques]
-        self.generation_hash = combine_hashes(hashes)
+        self.generation_hash = combine_hashes(hashes, requests_hash(self._requests))
         self._templates = {
             clique.name: (clique, hash_) for clique, hash_ in zip(template.cliques, hashes, strict=True)
         }
 
     def clique(self, name: str, template_name: str, scaled_gang: str = "", **member: Any) -> Clique:
+        group, replica = member.get("group"), member.get("group_replica", 0)
         if template_name not in self._templates:
             raise ValueError(f"podCliqueScalingGroups refers to clique {template_name}, which does not exist")
         template, hash_ = self._templates[template_name]
@@ -170,9 +173,10 @@ class _CliqueBuilder:
             gang=scaled_gang or self.base,
             template_hash=hash_,
             base_gang=self.base if scaled_gang else "",
-            fabric_domains=self._domains[template_name][member.get("group_replica", 0)]
-            if template_name in self._domains
-            else (),
+            fabric_domains=self._domains[template_name][replica] if template_name in self._domains else (),
+            restarts=restart_tokens(
+                self._requests, self._index, template_name, group.template.name if group else "", replica
+            ),
             **member,
         )
 

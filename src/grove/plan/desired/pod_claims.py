@@ -63,6 +63,11 @@ class PodClaims(Struct, frozen=True):
         """The ResourceClaimTemplates that the pod names."""
         return frozenset(each.resource_claim_template_name for each in self.devices) - {""}
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The existing ResourceClaims that the pod names."""
+        return frozenset(each.resource_claim_name for each in self.devices) - {""}
+
 
 _decoder = msgspec.json.Decoder(_Claiming)
 

@@ -16,6 +16,7 @@ import msgspec
 
 from grove.api.types.podcliqueset import CliqueTemplate, PodCliqueSet
 from grove.plan.desired.canonical import canonical
+from grove.plan.desired.restarts import requests_hash, restart_requests
 
 _LENGTH = 16
 _DIGITS = frozenset("0123456789abcdef")
@@ -30,16 +31,18 @@ def template_hash(clique: CliqueTemplate, priority_class: str) -> str:
 
 
 def generation_hash(workload: PodCliqueSet) -> str:
-    """The hash of what all pods of a set are created from; a change of it starts an update."""
+    """The hash of what all pods of a set are created from, and of the restarts that are requested; a change
+    of it starts an update."""
     template = workload.spec.template
     return combine_hashes(
-        [template_hash(clique, template.priority_class_name) for clique in template.cliques]
+        [template_hash(clique, template.priority_class_name) for clique in template.cliques],
+        requests_hash(restart_requests(workload.metadata.annotations)),
     )
 
 
-def combine_hashes(template_hashes: Sequence[str]) -> str:
-    """The same, from the hashes of the set's cliques."""
-    return _digest(msgspec.json.encode(template_hashes))
+def combine_hashes(template_hashes: Sequence[str], of_restarts: str = "") -> str:
+    """The same, from the hashes of the set's cliques and of its restarts."""
+    return _digest(msgspec.json.encode([*template_hashes, of_restarts] if of_restarts else template_hashes))
 
 
 def is_own_hash(written: str | None) -> bool:

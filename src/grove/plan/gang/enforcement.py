@@ -14,6 +14,7 @@ from grove.api.types.podgang import PodGang, PodGangStatus
 from grove.plan.conditions import find, merge_conditions, without
 from grove.plan.desired.expand import Gang
 from grove.plan.desired.packing import domains_of_gang
+from grove.plan.fabric.affinity import requires_partition
 from grove.plan.gang.scheduler_objects import SchedulerObjects
 from grove.plan.model import PlannedEvent
 from grove.plan.placement.assignment import recorded
@@ -33,14 +34,18 @@ def enforced_constraints(
     gangs: Iterable[Gang],
     scheduler_objects: SchedulerObjects,
     placed: Collection[str],
+    preferred_partitions: Mapping[str, str],
 ) -> Mapping[str, Condition]:
     """The condition of each existing gang with constraints, by its name. `placed` are the gangs that the
-    operator places. A gang whose scheduler's object is not stored yet keeps what it has."""
-    if not domains(snapshot.workload.spec.template) or scheduler_objects.is_unmanaged:
+    operator places; `preferred_partitions` says by gang why its scheduler only prefers one partition for a
+    fabric domain. A gang whose scheduler's object is not stored yet keeps what it has."""
+    listed = list(gangs)
+    constrained = domains(snapshot.workload.spec.template) or any(map(requires_partition, listed))
+    if not constrained or scheduler_objects.is_unmanaged:
         return {}
     conditions: dict[str, Condition] = {}
     nodes = snapshot.nodes_of_pods
-    for gang in gangs:
+    for gang in listed:
         found = snapshot.gangs.get(gang.name)
         if found is None:
             continue
@@ -48,7 +53,8 @@ def enforced_constraints(
             known = find(found.status.conditions, _TYPE)
             conditions |= {gang.name: known} if known is not None else {}
         elif facts := _facts(snapshot, gang, found, scheduler_objects, gang.name in placed, nodes):
-            conditions[gang.name] = enforcement(facts)
+            unsupported = facts.unsupported or preferred_partitions.get(gang.name, "")
+            conditions[gang.name] = enforcement(replace(facts, unsupported=unsupported))
     return conditions
 
 
@@ -91,9 +97,9 @@ def _facts(
     attempt = recorded(found.metadata.annotations, len(snapshot.fallback_topologies)).attempt if placed else 0
     template = next(islice(attempts(snapshot.workload.spec.template), attempt, None))
     wanted, topology = domains_of_gang(template, gang), snapshot.topology_of(attempt)
-    if not wanted:
+    if not wanted and not requires_partition(gang):
         return None
-    problem = unavailable(wanted, topology)
+    problem = unavailable(wanted, topology) if wanted else None
     unmet = unmet_units(found, topology, nodes)
     return EnforcementFacts(
         scheduler_objects.scheduler,

@@ -20,7 +20,9 @@ from grove.api.naming import well_known
 from grove.api.types.pod import read_template
 from grove.plan.cliques.state import CliqueState
 from grove.plan.desired.expand import Clique, Gang
+from grove.plan.gang.packed_domains import PackedDomains
 from grove.plan.gang.pod_needs import pod_needs
+from grove.plan.gang.shared_domain import levels_of, pins_of_base, pins_of_scaled
 from grove.plan.members import pod_state
 from grove.plan.members.membership import Member
 from grove.plan.placement.assignment import (
@@ -40,6 +42,7 @@ from grove.plan.placement.assignment import (
 from grove.plan.placement.demand import (
     Demand,
     Fallback,
+    PackedDomain,
     WantedClique,
     WantedPod,
     clique_unit,
@@ -53,6 +56,7 @@ from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import target_of_kind
 from grove.reasons.codes import ReasonCode
 from grove.reasons.model import WaitReason
+from grove.reasons.placement import domain_name
 from grove.schedulers.backend import PlacementRequest, SchedulerBackend
 from grove.topology.availability import has_all_levels
 from grove.topology.fallbacks import fallbacks_of, with_fallback
@@ -91,6 +95,11 @@ class GangPlacement(Struct, frozen=True):
         if self.assignment is not None:
             return self.assignment.failed
         return self.applies and not self.message and not self.waits_for_base
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether the decision is about to come: the round of placement that follows this plan takes it."""
+        return self.undecided and self.assignment is None and not self.delay
 
     @property
     def attempt(self) -> int:
@@ -175,7 +184,8 @@ class PlacementPlanner:
     ) -> None:
         self._snapshot, self._cliques, self._was_scheduled = snapshot, cliques, was_scheduled
         self._scaled_gangs = [gang for gang in gangs if gang.base_gang]
-        self._topology = snapshot.topology
+        self.late = snapshot.placements is not None and snapshot.placements.late
+        """Whether the decision takes longer than usual."""
         self.demands: list[Demand] = []
         self.needs_listed = True
         """Whether no demand is missing only because the volumes or devices of pods are not listed yet."""
@@ -219,8 +229,8 @@ class PlacementPlanner:
         if not listed:
             self.needs_listed = False
             return _delayed(placements.sources.delay or placements.delay)
-        if missing := next((each.waits_for for each in needs.values() if each.waits_for), ""):
-            return _waits(ReasonCode.CLAIM_MISSING, f"waits for {missing}, which does not exist")
+        if not _has_begun(demand) and (wait := _waits_for_claim(needs.values())) is not None:
+            return wait
         self.demands.append(demand)
         decision = placements.decisions.get(gang.name)
         if decision is None:
@@ -230,34 +240,59 @@ class PlacementPlanner:
                 applies=True, message=decision.message, decision=decision, reason=decision.reason
             )
         found = _waits(ReasonCode.RELEASED_IN_PART, IN_PART) if decision.in_part else GangPlacement(True)
-        return replace(found, assignment=decision, decision=decision)
+        reason = found.reason or self._extra_pods_reason(demand, decision)
+        return replace(found, assignment=decision, decision=decision, reason=reason)
+
+    def _extra_pods_reason(self, demand: Demand, decision: Assignment) -> WaitReason | None:
+        """Why pods beyond the minimum wait although the gang is placed; None if none do."""
+        left = sum(pod.slot not in decision.nodes for pod in demand.unbound)
+        if not left or decision.failed:
+            return None
+        where = domain_name(decision.domain, levels_of(self._snapshot, decision.attempt))
+        message = f"no room in {where} for {left} pod{'s' * (left > 1)} beyond the minimum"
+        return WaitReason(ReasonCode.INSUFFICIENT_RESOURCES, message, changing=True)
 
     def _demand(
         self, gang: Gang, bodies: GangBodies, backend: SchedulerBackend, needs: Mapping[str, PodNeeds]
     ) -> Demand:
-        follow = self._base_pins(gang)
-        cliques = [self._wanted(clique, follow, needs[clique.name]) for clique in gang.cliques]
+        movable = self._is_movable(gang)
+        follow = self._followed(gang, movable)
+        packed = PackedDomains(self._snapshot.workload.metadata.namespace)
+        cliques = [
+            self._wanted(clique, follow, needs[clique.name], packed.numbers(clique))
+            for clique in gang.cliques
+        ]
         found, record = self._snapshot.gangs.get(gang.name), self._recorded(_annotations(bodies(0)))
         pods = tuple(pod for clique in cliques for pod in clique.pods)
-        movable = self._is_movable(gang)
         attempt = 0 if movable else record.attempt
         unit = gang_unit(bodies(attempt), cliques)
+        looks_ahead = movable and bool(unit.required or packed.domains)
+        further = tuple(self._further(gang, packed)) if looks_ahead else ()
+        domains = packed.domains
         return Demand(
             gang=GangName(self._snapshot.workload.metadata.namespace, gang.name),
             unit=unit,
             pods=pods,
-            levels=self._levels(attempt),
+            levels=levels_of(self._snapshot, attempt),
             attempt=attempt,
             fallbacks=tuple(self._fallbacks(bodies, cliques)) if movable else (),
             scheduler=backend.name,
             priority_classes=self._priority_classes(gang),
             created=found.metadata.creation_timestamp or "" if found is not None else "",
-            further=tuple(self._further(gang)) if movable and unit.required else (),
-            pinned=self._current_pins(record) if attempt == record.attempt else {},
+            further=further,
+            looks_ahead=looks_ahead,
+            pinned=self._current_pins(record, domains) if attempt == record.attempt else {},
             was_scheduled=all(self._was_scheduled(self._cliques[clique.name]) for clique in gang.cliques),
-            constrained=any(each.required for each in walk(unit)),
+            constrained=any(each.required for each in walk(unit)) or any(each.required for each in domains),
             grouped=backend.gang_object_kind is not None,
+            domains=domains,
         )
+
+    def _followed(self, gang: Gang, movable: bool) -> Pins:
+        """The pins of the domain in which other gangs of the replica are, by the constraint of the set."""
+        if gang.base_gang:
+            return pins_of_base(self._snapshot, gang)
+        return pins_of_scaled(self._snapshot, gang, self._scaled_gangs) if movable else {}
 
     def _is_movable(self, gang: Gang) -> bool:
         """Whether no pod of a gang can have a node yet. Later it stays with the constraint that it was placed
@@ -270,11 +305,15 @@ class PlacementPlanner:
         templates = (bytes(clique.template.spec.pod_spec) for clique in gang.cliques)
         return tuple({priority_class(each) or of_set: None for each in templates})
 
-    def _current_pins(self, record: PlacementRecord) -> dict[str, Pins]:
-        """The recorded pins without those of levels that the topology no longer has."""
-        levels = self._levels(record.attempt)
+    def _current_pins(self, record: PlacementRecord, domains: tuple[PackedDomain, ...]) -> dict[str, Pins]:
+        """The recorded pins without those of levels that the topology no longer has, and of partitions that
+        are no longer required."""
+        current = {
+            *levels_of(self._snapshot, record.attempt),
+            *(each.key for each in domains if each.required),
+        }
         return {
-            clique: {key: value for key, value in pins.items() if key in levels}
+            clique: {key: value for key, value in pins.items() if key in current}
             for clique, pins in record.pins.items()
         }
 
@@ -288,14 +327,17 @@ class PlacementPlanner:
             after += durations.parse(each.after).total_seconds()
             # Without a level that it names, it would be no constraint at all.
             if has_all_levels(with_fallback(template, number - 1), self._snapshot.topology_of(number)):
-                yield Fallback(number, after, gang_unit(bodies(number), cliques), self._levels(number))
+                yield Fallback(
+                    number, after, gang_unit(bodies(number), cliques), levels_of(self._snapshot, number)
+                )
 
-    def _further(self, gang: Gang) -> Iterator[Unit]:
-        """The scaled gangs of a base gang, which follow it into its domain."""
+    def _further(self, gang: Gang, packed: PackedDomains) -> Iterator[Unit]:
+        """The scaled gangs of a base gang, which follow it into its domain and partition."""
         for scaled in self._scaled_gangs:
             if scaled.base_gang == gang.name:
                 parts = (
-                    clique_unit(self._wanted(clique, {}, self._needs(clique))) for clique in scaled.cliques
+                    clique_unit(self._wanted(clique, {}, self._needs(clique), packed.numbers(clique)))
+                    for clique in scaled.cliques
                 )
                 yield Unit(scaled.name, parts=tuple(parts))
 
@@ -303,30 +345,32 @@ class PlacementPlanner:
         placements = self._snapshot.placements
         return pod_needs(self._snapshot, clique, placements.sources if placements else ClaimSources())
 
-    def _levels(self, attempt: int) -> tuple[str, ...]:
-        topology = self._snapshot.topology_of(attempt)
-        return tuple(topology.keys.values()) if topology is not None else ()
-
-    def _wanted(self, clique: Clique, follow: Pins, needs: PodNeeds) -> WantedClique:
+    def _wanted(
+        self, clique: Clique, follow: Pins, needs: PodNeeds, partitions: tuple[int, ...]
+    ) -> WantedClique:
         template, pins = bytes(clique.template.spec.pod_spec), tuple(sorted(follow.items()))
-        shape = pod_shape(template, bool(clique.fabric_domains), pins, needs.amounts, needs.nodes)
+        in_fabric = bool(clique.fabric_domains)
+        shape = pod_shape(template, in_fabric, pins, needs.amounts, needs.nodes, partitions)
         return WantedClique(
             clique.name, clique.min_available, shape, tuple(_pods(self._cliques[clique.name]))
         )
 
-    def _base_pins(self, gang: Gang) -> Pins:
-        """The pins of the base gang that the constraint of the whole set asks for: scaled gangs follow it."""
-        base = self._snapshot.gangs.get(gang.base_gang)
-        if base is None or self._topology is None:
-            return {}
-        constraint, record = base.spec.topology_constraint, self._recorded(base.metadata.annotations)
-        key = constraint.pack_constraint.required if constraint and constraint.pack_constraint else ""
-        levels = self._levels(record.attempt)
-        if key not in levels:
-            return {}
-        shared = levels[: levels.index(key) + 1]
-        pins = next(iter(record.pins.values()), {})
-        return {level: pins[level] for level in shared if level in pins}
+
+def _has_begun(demand: Demand) -> bool:
+    """Whether a gang that has never run has pods that are released to the scheduler. It ends whole or starts
+    over, whatever it lacks."""
+    return not demand.was_scheduled and any(pod.name and not pod.gated for pod in demand.pods)
+
+
+def _waits_for_claim(needs: Iterable[PodNeeds]) -> GangPlacement | None:
+    """A gang that waits for an object without which its pods cannot be scheduled; None if none is missing."""
+    for each in needs:
+        if each.waits_for:
+            return _waits(ReasonCode.CLAIM_MISSING, f"waits for {each.waits_for}, which does not exist")
+        if each.unbound_first:
+            volume = f"PersistentVolumeClaim {each.unbound_first}"
+            return _waits(ReasonCode.VOLUME_NOT_BOUND, f"waits for {volume}, which is not bound")
+    return None
 
 
 def _waits(code: ReasonCode, message: str) -> GangPlacement:
@@ -363,8 +407,9 @@ def _has_user_gates(clique: Clique, members: Iterable[Member]) -> bool:
 def _pods(clique: CliqueState) -> Iterator[WantedPod]:
     members = clique.membership.members
     named = {member.name for member in members}
-    # If all pods are replaced at once, the gang starts over: it may go elsewhere.
-    starts_over = all(member.pod is None for member in members)
+    # If all pods are lost or terminated at once, the gang starts over: it may go elsewhere. Those that an
+    # update replaces keep their nodes.
+    starts_over = clique.unit is None and all(member.pod is None for member in members)
     leaving = {
         pod_state.index_of(pod): (pod.spec.node_name, pod.metadata.name)
         for pod in clique.pods

@@ -28,6 +28,7 @@ from grove.plan.desired.expand import Clique, Gang
 from grove.plan.desired.initcontainer import with_init_container
 from grove.plan.desired.podspec import pod_spec
 from grove.plan.desired.shared_claims import with_claims
+from grove.plan.fabric.affinity import only_preferred, packing_affinity
 from grove.plan.fabric.replica_domains import waits_for_domain
 from grove.plan.gang.creation_order import Write, by_size, one_after_another
 from grove.plan.gang.placement import GangPlacement, PlacementPlanner, held_by_user
@@ -49,7 +50,7 @@ from grove.plan.writes.collector import WriteCollector
 from grove.plan.writes.events import DeletesByIndex, pod_events
 from grove.reasons.codes import ReasonCode
 from grove.reasons.model import WaitReason
-from grove.schedulers.backend import with_pod_additions
+from grove.schedulers.backend import PodAdditions, with_pod_additions
 
 DeletesByClique = Mapping[str, DeletesByIndex]
 """By the name of the clique."""
@@ -81,6 +82,10 @@ class GangPlanner:
         """By gang, what placement and the order of gangs say."""
         self.awaits_decision = False
         """Whether a new gang is written once it is decided where it goes."""
+        self.awaits_successors = False
+        """Whether pods are replaced whose successors are created once it is decided where they go."""
+        self.preferred_partitions: dict[str, str] = {}
+        """By gang, why its scheduler only prefers one partition for a fabric domain; empty if it does not."""
         self._by_gang: dict[str, list[CliqueState]] = {}
         """All cliques of a gang, including those that are scaled to 0."""
         for clique in cliques.values():
@@ -99,18 +104,23 @@ class GangPlanner:
         body_of = partial(self._repair.gang_body, gang, self._scheduler, references, annotations)
         waits_for_base = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
         placement = self.placements.of(gang, body_of, waits_for_base, self._held(gang))
-        if placement.undecided and is_new and not placement.delay:
+        if placement.awaits_decision and is_new:
             self.awaits_decision = True
             return
+        self.awaits_successors |= (
+            placement.awaits_decision and not self.placements.late and self._replaces_pods(gang)
+        )
         if reason := placement.message or placement.delay:
             self.scheduler_objects.pending_reasons[gang.name] = reason
         self._wait_reasons[gang.name] = _wait_reasons(gang, placement)
         body = placement.annotated(body_of(placement.attempt))
-        write = self._repair.plan_gang(gang, body)
+        write = self._repair.plan_gang(gang, body, self.scheduler_objects.annotation_prefixes)
         scheduler_write = self.scheduler_objects.plan_object(body, self._uid(gang, write))
         deletes = {clique.wanted.name: _delete_pods(clique) for clique in self._by_gang.get(gang.name, ())}
         pod_writes = self._pod_writes(gang, body, placement, deletes)
         gate_removals = self._gate_removals(gang, placement, deletes)
+        if not placement.applies:
+            self.preferred_partitions[gang.name] = only_preferred(gang, partial(self._additions, body))
         fences = self._fences(gang)
         after: tuple[str, ...] = ()
         if write is not None:
@@ -130,11 +140,18 @@ class GangPlanner:
         """Why the pods of a gang are not scheduled, as far as placement and its scheduler say it."""
         return [*self._wait_reasons.get(gang, ()), *self.scheduler_objects.wait_reasons(gang)]
 
+    def _replaces_pods(self, gang: Gang) -> bool:
+        """Whether pods of one of its cliques are deleted, and others created."""
+        memberships = (clique.membership for clique in self._by_gang.get(gang.name, ()))
+        return any(each.to_delete and each.missing for each in memberships)
+
     def _blocked(self, clique: Clique) -> bool:
         """Whether some of its pods cannot be created."""
         missing = self._cliques[clique.name].membership.missing
-        return self._dependencies.blocked(clique) or any(
-            self._claims.lacks_claim(clique, member) for member in missing
+        return (
+            (bool(missing) and waits_for_domain(clique))
+            or self._dependencies.blocked(clique)
+            or any(self._claims.lacks_claim(clique, member) for member in missing)
         )
 
     def _uid(self, gang: Gang, write: Create | Patch | None) -> str:
@@ -188,9 +205,11 @@ class GangPlanner:
             name = clique_state.wanted.name
             pod_writes += chain.from_iterable(deletes[name].values())
             pod_writes += self._adopt_pods(clique_state, deletes[name])
-            # The first pods of a clique have no events: its status shows them better.
-            later = creates.get(name, {}) if clique_state.found is not None else {}
-            self._writes.events += pod_events(later, deletes[name])
+            # The first pods of a clique have no events: its status shows them better. It may exist for long
+            # before its gang is begun.
+            is_later = clique_state.found is not None and gang.name in self._snapshot.gangs
+            later = creates.get(name, {}) if is_later else {}
+            self._writes.events += pod_events(later, deletes[name], clique_state.unit)
         pod_writes += self._larger_first(gang, placement, creates)
         return pod_writes + self._nominations(gang, placement, creates)
 
@@ -239,10 +258,9 @@ class GangPlanner:
             not missing
             or placement.undecided
             or self._dependencies.blocked(clique.wanted)
-            or self.scheduler_objects.holds_pods(clique.wanted.gang)
+            or waits_for_domain(clique.wanted)
+            or (additions := self._additions(gang, clique.wanted.name)) is None
         ):
-            return {}
-        if waits_for_domain(clique.wanted):
             return {}
         ready_to_create = [
             member
@@ -253,10 +271,6 @@ class GangPlanner:
         workload, index, wanted = self._snapshot.workload, self._snapshot.index, clique.wanted
         object_labels = objects.clique_labels(workload, index, wanted)
         owners, after = self._owners(clique)
-        members = (member.pod for other in self._by_gang[wanted.gang] for member in other.membership.members)
-        additions = self.scheduler_objects.pod_additions(gang, wanted.name, members)
-        if additions is None:
-            return {}
         waiting = {
             member.name: placement.gated(PodSlot(wanted.name, member.index))
             or self._is_above_minimum(wanted, member)
@@ -277,11 +291,21 @@ class GangPlanner:
         def create_pod(member: Member) -> Create:
             spec = with_claims(spec_of(member), self._claims.names_for(wanted, member))
             body = with_pod_additions(pod(workload, wanted, member, spec, object_labels, owners), additions)
+            if not placement.applies:
+                body = with_pod_additions(body, packing_affinity(wanted, body["spec"]))
             predecessors = _ids(deletes, member.index)
             first = (*after, *self._claims.writes_before_pod(wanted, member), *predecessors)
             return create(body, first, clique.ref)
 
         return {member.index: create_pod(member) for member in ready_to_create}
+
+    def _additions(self, gang: objects.Body, clique: str) -> PodAdditions | None:
+        """What the scheduler adds to new pods of a clique; None if there cannot be any."""
+        name = gang["metadata"]["name"]
+        if self.scheduler_objects.holds_pods(name):
+            return None
+        members = (member.pod for other in self._by_gang[name] for member in other.membership.members)
+        return self.scheduler_objects.pod_additions(gang, clique, members)
 
     def _pod_spec(self, wanted: Clique, gated: bool, node_labels: NodeLabels) -> objects.Body:
         """The spec of pods of a clique."""

@@ -50,7 +50,10 @@ def pod_needs(snapshot: Snapshot, clique: Clique, sources: ClaimSources) -> PodN
     nodes, unbound = _volumes(written, sources)
     uncounted = (*found.uncounted, *(f"claim {name}: pods share it" for name in claims.shared))
     classes = (*found.classes, *requested_classes(written.requested, catalog.extended))
-    return PodNeeds(tuple(sorted(found.amounts.items())), nodes, classes, uncounted, unbound)
+    first = next(_bound_first(written, sources), "")
+    return PodNeeds(
+        tuple(sorted(found.amounts.items())), nodes, classes, uncounted, unbound, unbound_first=first
+    )
 
 
 def _is_listed(claims: _Claims, sources: ClaimSources) -> bool:
@@ -82,8 +85,16 @@ def _missing(written: PodClaims, sources: ClaimSources) -> Iterator[str]:
     """What the pods refer to, and does not exist."""
     for name in sorted(written.templates - (sources.templates or {}).keys()):
         yield f"ResourceClaimTemplate {name}"
+    if sources.claims is not None:
+        for name in sorted(written.named - sources.claims):
+            yield f"ResourceClaim {name}"
     for name in sorted(set(written.volumes) - (sources.volumes or {}).keys()):
         yield f"PersistentVolumeClaim {name}"
+
+
+def _bound_first(written: PodClaims, sources: ClaimSources) -> Iterator[str]:
+    """The claims whose volumes must be bound before the pods can be scheduled."""
+    return (name for name in sorted(set(written.volumes)) if (sources.volumes or {})[name].bound_first)
 
 
 def _specs(snapshot: Snapshot, claims: _Claims, sources: ClaimSources) -> Iterator[Body]:

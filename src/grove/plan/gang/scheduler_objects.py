@@ -17,18 +17,18 @@ from msgspec.structs import replace
 from grove.api.configuration.types import DEFAULT_SCHEDULER
 from grove.api.error_codes import ErrorCode
 from grove.api.event_reasons import EventReason, EventReporter
-from grove.api.intents import Create, Patch, Target
+from grove.api.intents import Create, Patch
 from grove.api.naming import labels
 from grove.api.types.pod import Pod
 from grove.api.types.podclique import PodClique
 from grove.plan.desired.expand import Gang
 from grove.plan.gang.obsolete_objects import ObsoleteObjects
+from grove.plan.gang.scheduler_object_patch import repair_patch
 from grove.plan.gang.scheduler_selection import scheduler_of, unconfigured_message
 from grove.plan.members.pod_state import alive, controller_uid
 from grove.plan.model import PlannedEvent, UserError
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import child_reference, create, reference
-from grove.plan.writes.diff import merge_patch
 from grove.reasons.codes import ReasonCode
 from grove.reasons.model import WaitReason
 from grove.reasons.scheduler import scheduler_reason
@@ -132,7 +132,8 @@ class SchedulerObjects:
         if body is None:
             return None
         if found is not None:
-            return _repair_patch(body, found)
+            of_set = self._snapshot.workload.metadata.annotations
+            return repair_patch(body, found, of_set, self.annotation_prefixes)
         self._created.add(gang_name)
         if backend.lost_constraints(gang, {}):
             self._compared_later.add(gang_name)
@@ -172,6 +173,16 @@ class SchedulerObjects:
             return dict(self._backend.gang_annotations) if self._backend is not None else {}
         except Exception:
             return {}
+
+    @cached_property
+    def annotation_prefixes(self) -> tuple[str, ...]:
+        """How the keys of annotations begin that the scheduler reads: any key, if it is not known which."""
+        if self._backend is None:
+            return ("",)
+        try:
+            return self._backend.annotation_prefixes
+        except Exception:
+            return ("",)
 
     @property
     def is_unmanaged(self) -> bool:
@@ -293,19 +304,3 @@ def _error_of(backend: SchedulerBackend, exception: Exception) -> _SchedulerErro
     return _SchedulerError(
         f"scheduler backend {backend.name} failed: {type(exception).__name__}: {exception}"
     )
-
-
-def _repair_patch(body: Body, found: SchedulerObject) -> Patch | None:
-    metadata: Body = {}
-    for field, known in (("labels", found.metadata.labels), ("annotations", found.metadata.annotations)):
-        wanted = body["metadata"].get(field) or {}
-        if changed := {key: value for key, value in wanted.items() if known.get(key) != value}:
-            metadata[field] = changed
-    spec = merge_patch(found.spec, body["spec"])
-    if not metadata and not spec:
-        return None
-    patch: Body = {"metadata": {"uid": found.metadata.uid, **metadata}}
-    if spec:
-        patch["spec"] = spec
-    target = Target(body["apiVersion"], body["kind"], found.metadata.name, found.metadata.namespace)
-    return Patch(target, patch)

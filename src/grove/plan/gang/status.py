@@ -25,11 +25,12 @@ def gang_status(
     channel_shortage: str = "",
     in_part: bool = False,
     missing: tuple[str, ...] = (),
+    domain_problem: str = "",
 ) -> PodGangStatus:
     """Returns the status of a PodGang. `restarts_exhausted` says why it is not restarted any more, `message`
     is the scheduler's if it cannot place the gang, `channel_shortage` says why no scheduler could. `in_part`:
     its pods may be scheduled although there is no place for all of them. `missing`: the labels of its
-    required levels that no node has."""
+    required levels that no node has. `domain_problem`: why its pods cannot use their fabric domain."""
     members = [views[clique.name] for clique in wanted.cliques]
     waiting_for_nodes = [view.wanted.name for view in members if not view.scheduled]
     waiting_for_pods = [view.wanted.name for view in members if not view.available]
@@ -39,15 +40,15 @@ def gang_status(
     known = gang.status.conditions
     pods_created = all(view.complete for view in members) or is_true(known, ConditionType.INITIALIZED)
     new_conditions = [
-        _initialized_condition(pods_created),
+        _initialized_condition(pods_created, domain_problem),
         _scheduled_condition(
             waiting_for_nodes,
-            _with_missing_labels(message, missing),
+            _with_missing_labels(_with_problem(message, domain_problem), missing),
             channel_shortage,
             in_part,
             bool(missing),
         ),
-        _ready_condition(waiting_for_pods),
+        _ready_condition(waiting_for_pods, domain_problem),
     ]
     if restarts_exhausted:
         new_conditions.append(
@@ -58,18 +59,26 @@ def gang_status(
     return replace(gang.status, phase=phase.value, conditions=merge_conditions(known, new_conditions, now))
 
 
-def _initialized_condition(pods_created: bool) -> Condition:
+def _initialized_condition(pods_created: bool, domain_problem: str) -> Condition:
     return new_condition(
         ConditionType.INITIALIZED,
         pods_created,
         GangReason.PODS_CREATED if pods_created else GangReason.PODS_PENDING,
-        "PodGang is fully initialized" if pods_created else "Not all pods have been created yet",
+        "PodGang is fully initialized"
+        if pods_created
+        else _with_problem("Not all pods have been created yet", domain_problem),
     )
 
 
-def _ready_condition(waiting: list[str]) -> Condition:
-    reason = GangReason.NOT_READY if waiting else GangReason.READY
-    return new_condition(ConditionType.READY, not waiting, reason, _too_few_pods_message("ready", waiting))
+def _ready_condition(waiting: list[str], domain_problem: str) -> Condition:
+    reason, message = GangReason.READY, _too_few_pods_message("ready", waiting)
+    if waiting:
+        reason, message = GangReason.NOT_READY, _with_problem(message, domain_problem)
+    return new_condition(ConditionType.READY, not waiting, reason, message)
+
+
+def _with_problem(message: str, problem: str) -> str:
+    return SCHEDULER_MESSAGE_SEPARATOR.join(filter(None, (message, problem)))
 
 
 def missing_labels(gang: PodGang, unused: frozenset[str]) -> tuple[str, ...]:

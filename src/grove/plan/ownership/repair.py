@@ -38,6 +38,7 @@ from grove.plan.ownership.upstream_adoption import (
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import child_reference, create, patch_if_unchanged, reference, target_of_kind
 from grove.plan.writes.collector import WriteCollector
+from grove.plan.writes.copied_annotations import only_copies_change
 from grove.plan.writes.diff import merge_patch
 from grove.topology.fallbacks import with_fallback
 
@@ -110,9 +111,9 @@ class ObjectRepair:
             metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
         return objects.grove_object(PodGang.KIND, metadata, spec)
 
-    def plan_gang(self, wanted: Gang, body: Body) -> Create | Patch | None:
+    def plan_gang(self, wanted: Gang, body: Body, prompt_prefixes: tuple[str, ...]) -> Create | Patch | None:
         """The create or patch of a gang, after the creates of its cliques in this plan; None if it is up to
-        date."""
+        date, except for copies of annotations that wait (see `copied_annotations`)."""
         found = self._snapshot.gangs.get(wanted.name)
         created_cliques = [self.created(PodClique.KIND, clique.name) for clique in wanted.cliques]
         after = tuple(create.id for create in created_cliques if create is not None)
@@ -120,8 +121,10 @@ class ObjectRepair:
             fences = self.fences(next((clique.group for clique in wanted.cliques if wanted.base_gang), None))
             return create(body, (*after, *fences))
         spec = merge_patch(msgspec.to_builtins(found.spec), body["spec"])
-        patch = _guarded_patch(found, body["metadata"], spec)
-        return self.after_confirming_set(replace(patch, after=after)) if patch is not None else None
+        patch = object_patch(found.metadata, body["metadata"], spec)
+        if not patch or only_copies_change(patch, self._workload.metadata.annotations, prompt_prefixes):
+            return None
+        return self.after_confirming_set(replace(patch_if_unchanged(found, patch), after=after))
 
     def _service(self) -> Create | Patch | None:
         metadata = objects.service_metadata(self._workload, self._index)
@@ -211,9 +214,7 @@ def _was_created_before(snapshot: Snapshot) -> bool:
     return any(parts)
 
 
-def _guarded_patch(
-    found: PodClique | PodCliqueScalingGroup | PodGang, metadata: Body, spec: Body
-) -> Patch | None:
+def _guarded_patch(found: PodClique | PodCliqueScalingGroup, metadata: Body, spec: Body) -> Patch | None:
     patch = object_patch(found.metadata, metadata, spec)
     return patch_if_unchanged(found, patch) if patch else None
 

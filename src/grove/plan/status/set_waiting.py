@@ -13,6 +13,7 @@ from grove.plan.model import ReplicaSummary
 from grove.plan.rollout.progress import is_in_progress
 from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.errors import error_reasons
+from grove.reasons.graph_remedies import adapted_to
 from grove.reasons.model import WaitReason
 from grove.reasons.rollup import Rollup, combined
 
@@ -21,13 +22,15 @@ def with_set_reason(
     status: PodCliqueSetStatus, workload: PodCliqueSet, summaries: Sequence[ReplicaSummary], now: float
 ) -> PodCliqueSetStatus:
     """The status of a set with the condition that says why pods wait, or without it if none do."""
-    own = [Rollup(each) for each in _own_reasons(status, workload, summaries)]
+    adapt = adapted_to(workload.metadata)
+    own = [Rollup(adapt(each)) for each in _own_reasons(status, workload, summaries)]
     return _with_rollup(status, combined([*own, *(each.waiting for each in summaries)]), now)
 
 
 def early_reason(status: PodCliqueSetStatus, workload: PodCliqueSet, now: float) -> PodCliqueSetStatus:
     """The status with a reason of the set itself, before every replica has reported."""
-    found = combined(map(Rollup, _own_reasons(status, workload, (), reported=False)))
+    adapt = adapted_to(workload.metadata)
+    found = combined(Rollup(adapt(each)) for each in _own_reasons(status, workload, (), reported=False))
     return _with_rollup(status, found, now) if found.first is not None else status
 
 

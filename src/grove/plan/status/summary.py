@@ -16,6 +16,7 @@ from grove.api.types.podgang import PodGang
 from grove.plan.cliques.health import CliqueHealth, GroupHealth, group_health
 from grove.plan.desired.expand import Clique, Gang, ReplicaLayout
 from grove.plan.fabric.channels import channel_shortage
+from grove.plan.fabric.replica_domains import domain_problem
 from grove.plan.gang.enforcement import lost_enforcement, with_enforcement
 from grove.plan.gang.placement_status import PlacementStatus
 from grove.plan.gang.status import gang_status, missing_labels
@@ -66,6 +67,7 @@ def status_updates(
             channel_shortage(gang),
             gang.name in in_part,
             missing_labels(found, snapshot.unused_labels),
+            domain_problem(gang, now),
         )
         condition, reason = enforced.get(gang.name), reasons.of_gangs.get(gang.name)
         conditions = with_reason(with_enforcement(status, condition, now), reason, now)
@@ -117,7 +119,8 @@ class _StatusUpdates:
                     self._is_restart_pending(clique),
                     step_of_group.progress if step_of_group else None,
                 )
-                yield status_update(found, status, found.metadata.generation, events)
+                updating = any(each is not None and each.running for each in (step, step_of_group))
+                yield status_update(found, status, found.metadata.generation, events, updating=updating)
 
     def of_groups(self) -> Iterator[StatusUpdate]:
         for group in self._layout.groups:
@@ -137,7 +140,7 @@ class _StatusUpdates:
                 )
                 status = self._with_reason(status, self._reasons.of_groups.get(group.name))
                 events = lost_scheduling_events(found, status, not scheduled)
-                yield status_update(found, status, found.metadata.generation, events)
+                yield status_update(found, status, found.metadata.generation, events, updating=step.running)
 
     def _with_reason(self, status: S, reason: WaitReason | None) -> S:
         return replace(status, conditions=with_reason(status.conditions, reason, self._now, brief=True))

@@ -6,12 +6,14 @@ gang. Nothing is computed for a replica all of whose pods are ready.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from grove.api.conditions import ComputeDomainsReason as Reason
 from grove.api.conditions import ConditionType
+from grove.api.types.common import LastError
 from grove.api.types.podclique import PodClique
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroup
 from grove.api.types.podgang import PodGang
@@ -22,19 +24,25 @@ from grove.plan.conditions import Conditions, find, merge_conditions, new_condit
 from grove.plan.desired.expand import Clique, Gang, ReplicaLayout
 from grove.plan.desired.startup_order import StartupParents
 from grove.plan.fabric.channels import channel_shortage
+from grove.plan.fabric.problems import problems_of
+from grove.plan.fabric.replica_domains import waits_for_domain
 from grove.plan.gang.status import missing_labels
-from grove.plan.model import PlannedEvent
+from grove.plan.model import PlannedEvent, UserError
 from grove.plan.rollout.planner import RolloutPlanner
 from grove.plan.snapshot import Snapshot
 from grove.plan.writes.builders import reference
 from grove.reasons.codes import ReasonCode as Code
 from grove.reasons.errors import error_reasons
+from grove.reasons.graph_remedies import adapted_to
 from grove.reasons.model import ObjectName, WaitReason, first
 from grove.reasons.pods import pods_reasons, unready, waits_in_init_container
 from grove.reasons.rollup import NOTHING, Rollup, of_gangs
+from grove.reasons.texts import SUMMARIES
 
 _DOMAIN_CODES = {
     DomainState.NOT_SERVED: Code.COMPUTE_DOMAIN_CRD_MISSING,
+    DomainState.OUTDATED: Code.COMPUTE_DOMAIN_CRD_OUTDATED,
+    DomainState.NO_GROUP: Code.COMPUTE_DOMAIN_FAILED,
     DomainState.TERMINATING: Code.COMPUTE_DOMAIN_TERMINATING,
     DomainState.CONFLICT: Code.COMPUTE_DOMAIN_CONFLICT,
     DomainState.TEMPLATE_CONFLICT: Code.COMPUTE_DOMAIN_CONFLICT,
@@ -61,9 +69,13 @@ class WaitingFacts(Struct, frozen=True):
     scheduling: Callable[[str], Iterable[WaitReason]]
     """By gang, what placement and schedulers say."""
     parents_of: Callable[[Clique], StartupParents]
+    startup_errors: tuple[UserError, ...]
+    """Why pods with a startup order are not created. Nothing retries, so that no later pass would read them
+    from the statuses of cliques."""
     exhausted: Mapping[str, str]
     """By gang, why it is not restarted any more."""
     rollout: RolloutPlanner
+    now: float
 
 
 def replica_reasons(snapshot: Snapshot, layout: ReplicaLayout, facts: WaitingFacts) -> ReplicaReasons:
@@ -72,22 +84,23 @@ def replica_reasons(snapshot: Snapshot, layout: ReplicaLayout, facts: WaitingFac
     if not waiting:
         return NO_REASONS
     by_clique = {clique.name: list(_clique_reasons(snapshot, clique, facts)) for clique in waiting}
-    of_scheduling = _scheduling_reasons(snapshot, layout, facts)
+    of_scheduling = _scheduling_reasons(snapshot, layout, facts, by_clique)
     unscheduled = {each.name for each in waiting if facts.views[each.name].count.scheduled < each.replicas}
+    adapt = adapted_to(snapshot.workload.metadata)
     gangs = {
-        gang.name: found
+        gang.name: adapt(found)
         for gang in layout.gangs
         if (found := _gang_reason(gang, by_clique, of_scheduling, unscheduled, facts)) is not None
     }
     cliques = {
-        each.name: found
+        each.name: adapt(found)
         for each in waiting
-        if (found := _clique_reason(each, by_clique, of_scheduling, unscheduled)) is not None
+        if (found := _clique_reason(each, by_clique, of_scheduling, unscheduled, facts)) is not None
     }
     return ReplicaReasons(
         gangs,
         cliques,
-        dict(_group_reasons(snapshot, layout, cliques, facts)),
+        {name: adapt(found) for name, found in _group_reasons(snapshot, layout, cliques, facts)},
         of_gangs(map(_named, gangs.items())),
     )
 
@@ -107,9 +120,7 @@ def _gang_reason(
     found = [each for clique in gang.cliques for each in by_clique.get(clique.name, ())]
     if any(clique.name in unscheduled for clique in gang.cliques):
         found += of_scheduling.get(gang.name, ())
-    if message := facts.exhausted.get(gang.name):
-        found.append(WaitReason(Code.TERMINATION_BUDGET_SPENT, message))
-    return first(found)
+    return first([*found, *_exhausted(gang.name, facts)])
 
 
 def _clique_reason(
@@ -117,11 +128,17 @@ def _clique_reason(
     by_clique: Mapping[str, Sequence[WaitReason]],
     of_scheduling: Mapping[str, Sequence[WaitReason]],
     unscheduled: set[str],
+    facts: WaitingFacts,
 ) -> WaitReason | None:
-    found = [*by_clique[clique.name]]
+    of_gang = _exhausted(clique.gang, facts)
     if clique.name in unscheduled:
-        found += (_named((clique.gang, each)) for each in of_scheduling.get(clique.gang, ()))
-    return first(found)
+        of_gang += of_scheduling.get(clique.gang, ())
+    return first([*by_clique[clique.name], *(_named((clique.gang, each)) for each in of_gang)])
+
+
+def _exhausted(gang: str, facts: WaitingFacts) -> list[WaitReason]:
+    message = facts.exhausted.get(gang)
+    return [WaitReason(Code.TERMINATION_BUDGET_SPENT, message)] if message else []
 
 
 def _group_reasons(
@@ -143,14 +160,22 @@ def _group_reasons(
 
 
 def _scheduling_reasons(
-    snapshot: Snapshot, layout: ReplicaLayout, facts: WaitingFacts
+    snapshot: Snapshot,
+    layout: ReplicaLayout,
+    facts: WaitingFacts,
+    by_clique: Mapping[str, Sequence[WaitReason]],
 ) -> dict[str, list[WaitReason]]:
+    """What keeps all pods of a gang from being scheduled. A gang is not begun while a clique waits for its
+    domain: that is then the reason of all of its cliques."""
     found: dict[str, list[WaitReason]] = {}
     for gang in layout.gangs:
         reasons = found[gang.name] = list(facts.scheduling(gang.name))
         if shortage := channel_shortage(gang):
             reasons.append(WaitReason(Code.ONE_MEMBER_POD_PER_NODE, shortage))
         known = snapshot.gangs.get(gang.name)
+        if known is None:
+            waiting = (clique.name for clique in gang.cliques if waits_for_domain(clique))
+            reasons += (each for name in waiting for each in by_clique.get(name, ()))
         if known is not None and (labels := missing_labels(known, snapshot.unused_labels)):
             message = f"no node has the label {' or '.join(labels)} of a required level"
             reasons.append(WaitReason(Code.TOPOLOGY_LABEL_MISSING, message))
@@ -159,12 +184,14 @@ def _scheduling_reasons(
 
 def _clique_reasons(snapshot: Snapshot, clique: Clique, facts: WaitingFacts) -> Iterator[WaitReason]:
     """What is wrong with a clique itself: errors, fabric domains, pods, its rollout."""
-    if (known := snapshot.cliques.get(clique.name)) is not None:
-        yield from error_reasons(known.status.last_errors, ObjectName(PodClique.KIND.name, clique.name))
-    view = facts.views[clique.name]
+    known, about = snapshot.cliques.get(clique.name), ObjectName(PodClique.KIND.name, clique.name)
+    yield from error_reasons(known.status.last_errors if known is not None else (), about)
+    for each in facts.startup_errors:
+        if each.regarding is not None and each.regarding.name == clique.name:
+            yield from error_reasons((LastError(each.code, each.message, ""),), about)
+    view, pods = facts.views[clique.name], list(unready(facts.cliques[clique.name].pods))
     for domain in clique.fabric_domains:
-        yield from _domain_reasons(domain, view)
-    pods = list(unready(facts.cliques[clique.name].pods))
+        yield from _domain_reasons(domain, view, facts.now, {pod.spec.node_name for pod in pods})
     yield from pods_reasons(pods)
     if any(map(waits_in_init_container, pods)):
         yield from _startup_reasons(facts.parents_of(clique), facts.views)
@@ -172,20 +199,28 @@ def _clique_reasons(snapshot: Snapshot, clique: Clique, facts: WaitingFacts) -> 
     yield from _overdue(step is not None and step.overdue)
 
 
-def _domain_reasons(domain: ResolvedDomain, view: CliqueHealth) -> Iterator[WaitReason]:
+def _domain_reasons(
+    domain: ResolvedDomain, view: CliqueHealth, now: float, nodes: Set[str]
+) -> Iterator[WaitReason]:
+    """What a clique waits for in its domain. `nodes`: those of its pods that are not ready."""
     about = ObjectName(domain.provider.api.name, domain.name)
+    problems = {each.reason: each.message for each in problems_of(domain, now)}
     if domain.state is not DomainState.USABLE:
         code = _DOMAIN_CODES.get(domain.state, Code.COMPUTE_DOMAIN_NOT_READY)
         if code is Code.COMPUTE_DOMAIN_NOT_READY and domain.report.failure is not None:
             code = Code.COMPUTE_DOMAIN_FAILED
-        yield WaitReason(code, about=about)
+        if Reason.CLAIM_NOT_CREATED in problems:
+            code = Code.CLAIM_NOT_CREATED
+        yield WaitReason(code, f"{SUMMARIES[code]}, and PodClique {view.wanted.name} needs it", about)
     elif domain.report.busy and view.count.scheduled < view.wanted.replicas:
         yield WaitReason(Code.IMEX_CHANNEL_BUSY, domain.report.busy, changing=True)
+    elif Reason.NODE_HELD in problems and any(held.name in nodes for held in domain.pods.held):
+        yield WaitReason(Code.NODE_HELD_BY_OTHER_DOMAIN, problems[Reason.NODE_HELD], changing=True)
     elif domain.found is not None and view.count.scheduled:
-        nodes = domain.provider.observe(domain.found)
-        total = max(nodes.total_nodes, len(domain.nodes.union(nodes.nodes)))
-        if nodes.ready_nodes < total:
-            message = f"{nodes.ready_nodes} of {total} nodes are ready"
+        seen = domain.provider.observe(domain.found)
+        total = max(seen.total_nodes, len(domain.pods.nodes.union(seen.nodes)))
+        if seen.ready_nodes < total:
+            message = f"{seen.ready_nodes} of {total} nodes are ready"
             yield WaitReason(Code.COMPUTE_DOMAIN_NOT_READY, message, about, changing=True)
 
 

@@ -85,10 +85,12 @@ def status_update(
     desired: Struct,
     observed_generation: int = 0,
     events: tuple[PlannedEvent, ...] = (),
+    *,
+    updating: bool = False,
 ) -> StatusUpdate:
     """The update of the observed object to its desired status."""
     version = found.metadata.resource_version
-    return StatusUpdate(target(found), found.status, desired, observed_generation, version, events)
+    return StatusUpdate(target(found), found.status, desired, observed_generation, version, events, updating)
 
 
 def confirm_pod(found: CachedObject) -> Patch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grove.kube.client.resource import EVENTS, PODS
 from tests.cluster.operator.support.harness import World, operating
 from tests.cluster.operator.support.objects import CLIQUES, GROUPS, SETS
+from tests.cluster.operator.support.updates import updated
 from tests.cluster.operator.support.workloads import clique, group, workload
 
 
@@ -40,3 +41,25 @@ async def test_later_creates_and_deletes_emit_events(world: World) -> None:
         await world.until(lambda: len(emitted(world)) == 4, "the gangs of deleted replicas")
     gangs = {("PodCliqueSet", "w", f"Deleted PodGang {name}") for name in ("w-0-x-0", "w-1")}
     assert emitted(world) == {of_pod, of_clique, *gangs}
+
+
+async def test_update_emits_one_event_for_each_replaced_unit(world: World) -> None:
+    await world.watch(EVENTS)
+    body = workload("w", clique("a"), clique("b", 2), clique("c"), groups=(group("x", 2, 1, "b", "c"),))
+    async with operating(world) as operator:
+        await world.create(SETS, body)
+        await world.until_ready()
+        template = world.get(SETS, "w").spec["template"]
+        for each in template["cliques"]:
+            each["spec"]["podSpec"]["containers"][0]["image"] = "next:1"
+        await world.patch(SETS, "w", {"spec": {"template": template}})
+        await world.until(lambda: updated(world, "w"))
+        await operator.recorder.until_quiet()
+        await world.until(lambda: len(emitted(world)) >= 3, "the events of three units")
+    found = {(kind, name, note.partition(":")[0].partition(" in ")[0]) for kind, name, note in emitted(world)}
+    (pod,) = (pod.name for pod in world.all(PODS) if pod.name.startswith("w-0-a-"))
+    assert found == {
+        ("PodClique", "w-0-a", f"Created pod {pod}"),
+        ("PodCliqueScalingGroup", "w-0-x", "Created 3 pods of replica 0"),
+        ("PodCliqueScalingGroup", "w-0-x", "Created 3 pods of replica 1"),
+    }

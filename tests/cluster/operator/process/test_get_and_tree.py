@@ -82,9 +82,7 @@ async def test_get_and_tree_without_sets(world: World, cluster: LocalCluster) ->
     assert (found["items"], found["operator"]["alive"]) == ([], False)
     missing = await grove("tree", "absent", *here)
     assert (missing.returncode, missing.stdout) == (1, "")
-    words = (
-        f"grove: no PodCliqueSet absent in namespace {world.namespace}: grove get -A lists all there are\n"
-    )
+    words = f"grove: no PodCliqueSet absent in namespace {world.namespace}: grove get -A lists all sets\n"
     assert missing.stderr == words
 
 
@@ -113,7 +111,7 @@ async def test_get_by_a_user_who_may_not_list_leases(world: World, cluster: Loca
     ]
     for right in rights:
         await chart.apply(world.client, right)
-    await chart.until_granted(world.client, f"system:serviceaccount:{world.namespace}:viewer", rights)
+    await chart.until_granted(world.client, rights)
     viewer = await chart.account(world.client, cluster, world.namespace, "viewer")
     listed = await grove("get", "--kubeconfig", str(viewer.kubeconfig), "-o", "json")
     assert (listed.returncode, listed.stderr) == (0, "")
@@ -156,3 +154,12 @@ async def test_get_without_crds_says_how_to_install_them(clusters) -> None:
         f"grove: {bare.server} does not serve PodCliqueSets: "
         "install the CRDs with grove crds | kubectl apply --server-side -f -\n"
     )
+    missing = "grove: the cluster does not serve PodCliqueSets: install the CRDs with grove crds --apply\n"
+    for command in (("rollout", "status", "x"), ("rollout", "pause", "x"), ("restart", "x")):
+        answer = await grove(*command, KUBECONFIG=str(bare.kubeconfig))
+        assert (answer.returncode, answer.stderr) == (1, missing), command
+    answer = await grove("doctor", KUBECONFIG=str(bare.kubeconfig))
+    assert answer.returncode == 1
+    assert "\nfail     CRDs: not installed: podcliquesets.grove.io, " in answer.stdout
+    assert "\n         do: grove crds --apply\n" in answer.stdout
+    assert "\nunknown  admission: cannot be known: PodCliqueSets are not served\n" in answer.stdout

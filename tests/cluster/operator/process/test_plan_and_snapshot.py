@@ -107,12 +107,12 @@ async def test_rights_on_one_namespace_leave_it_unknown(
     assert (planned.returncode, planned.stderr) == (3, "")
     assert planned.stdout.startswith(f"PodCliqueSet {world.namespace}/mine  cannot be known, create\n")
     assert "admission  allowed by the rules of this grove" in planned.stdout
-    nodes = "not read  nodes: no right to list nodes in the whole cluster (403 Forbidden)"
+    nodes = "not read  no right to list them in the whole cluster (403 Forbidden): nodes, "
     assert nodes in planned.stdout
-    assert f"not read  pods: only those of namespace {world.namespace} are known" in planned.stdout
+    assert f"not read  only those of namespace {world.namespace} are known: " in planned.stdout
     taken = await grove("snapshot", *here)
     assert taken.returncode == 0
-    assert f"grove: not in the snapshot: {nodes.removeprefix('not read  ')}\n" in taken.stderr
+    assert f"grove: not in the snapshot: {nodes.removeprefix('not read  ')}" in taken.stderr
     kinds = msgspec.json.decode(taken.stdout)["kinds"]
     assert {each["plural"]: each.get("namespace") for each in kinds}["pods"] == world.namespace
 

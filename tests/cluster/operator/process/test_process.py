@@ -277,6 +277,11 @@ async def test_automatic_mnnvl_without_driver_has_own_exit_code(
         assert "ComputeDomain CRD (computedomains.resource.nvidia.com) is missing" in said["reason"]
         assert "install the NVIDIA DRA driver, or disable" in said["reason"]
         assert await operator.process.wait() == 7
+    lenient = configuration(network={"autoMNNVLEnabled": True, "autoMNNVLPreflight": "warn"})
+    async with running(tmp_path, operator_account.kubeconfig, lenient) as operator:
+        said = await operator.hear("MNNVL preflight check failed", level="warning")
+        assert "ComputeDomain CRD (computedomains.resource.nvidia.com) is missing" in said["reason"]
+        await operator.hear("working")
     await apply(client, definition())
     await established(client, definition()["metadata"]["name"])
     try:

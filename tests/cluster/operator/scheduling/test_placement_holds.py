@@ -14,6 +14,7 @@ import pytest
 
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.api.naming import annotations as keys
+from grove.api.naming.well_known import HOSTNAME
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
@@ -22,10 +23,12 @@ from grove.kube.errors import NotFound
 from grove.local.cluster import processes
 from grove.schedulers.registry import SchedulerBackends, backends
 from tests.chart import PLACING, Account, operator_account_of
-from tests.cluster.operator.scheduling.test_placement import PACKED, gpus, topology
+from tests.cluster.operator.scenarios.updates import change
+from tests.cluster.operator.scheduling.test_placement import PACKED, gpus, racks_of, topology
 from tests.cluster.operator.support.harness import World, operating, watching
-from tests.cluster.operator.support.objects import GANGS, SETS
-from tests.cluster.operator.support.workloads import workload
+from tests.cluster.operator.support.objects import GANGS, SETS, AnyObject, is_ready
+from tests.cluster.operator.support.updates import current
+from tests.cluster.operator.support.workloads import group, workload
 from tests.cluster.schedulers.native import install_crds
 from tests.clusters import Clusters
 from tests.namespaces import make_namespace
@@ -43,14 +46,14 @@ def account(placing_account: Account) -> Account:
     return placing_account
 
 
-def foreign(name: str) -> dict[str, Any]:
+def foreign(name: str, selector: dict[str, str] | None = None) -> dict[str, Any]:
     """A pod of another owner that needs all GPUs of a node."""
     container = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "8"}}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name},
-        "spec": {"containers": [container]},
+        "spec": {"containers": [container], "nodeSelector": selector or {}},
     }
 
 
@@ -126,6 +129,36 @@ async def test_room_that_gets_free_goes_to_the_waiting_gang(world: World, client
         await world.until(lambda: len(nodes_of(world, "mine-")) == 2, "the gang that waited")
         assert sorted(nodes_of(world, "mine-").values()) == held
         assert nodes_of(world, "rival") == {}
+
+
+def is_updated(pod: AnyObject) -> bool:
+    return is_ready(pod) and current(pod)
+
+
+async def test_update_of_a_whole_gang_goes_before_a_hold(world: World, client: Client) -> None:
+    """Both pods of the gang are replaced at once, while all nodes of their rack are held for another gang."""
+    async with topology(client), operating(world, topology_aware=True, backends=placing()):
+        cliques = gpus("leader", 1, 8), gpus("worker", 1, 8)
+        body = workload("mine", *cliques, groups=(group("model", 1, 1, "leader", "worker"),))
+        body["spec"]["template"]["topologyConstraint"] = PACKED
+        await world.create(SETS, body)
+        await world.until(lambda: sum(map(is_ready, world.pods())) == 2, "the gang")
+        before, racks = nodes_of(world, "mine-"), await racks_of(world)
+        (rack,) = {racks[node] for node in before.values()}
+        for node in (name for name in racks if racks[name] != rack):
+            await world.create(PODS, foreign(f"fill-{node}", {HOSTNAME: node}))
+        await world.until(lambda: len(nodes_of(world, "fill-")) == 12, "the other racks to be in use")
+        await world.create(SETS, packed("large", 4))
+        await world.until(lambda: len(nominations(world, "large-")) == 4, "held nodes")
+        assert {racks[node] for node in nominations(world, "large-").values()} == {rack}
+        await change(world, "mine", "next:1", "leader", "worker")
+        await world.until(
+            lambda: sum(is_ready(pod) and current(pod) for pod in world.pods()) == 2, "the update"
+        )
+        after = nodes_of(world, "mine-")
+        assert before.keys().isdisjoint(after)
+        assert sorted(after.values()) == sorted(before.values())
+        assert nodes_of(world, "large-") == {}
 
 
 @asynccontextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import yaml
 
 from grove import timing
+from grove.api.naming.external_keys import NVIDIA_GPU_CLIQUE
 from grove.fabrics.registry import providers
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
@@ -51,6 +52,16 @@ async def install(client: Client, *required: str) -> None:
     body = yaml.safe_load(text)
     schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"]["required"] += required
+    await apply(client, body)
+    await established(client, CRD)
+
+
+async def install_outdated(client: Client) -> None:
+    """Install a CRD of the driver that serves only an older version."""
+    body = yaml.safe_load(shared_data("crds/nvidia/resource.nvidia.com_computedomains.yaml").read_text())
+    (current,) = body["spec"]["versions"]
+    older = {**current, "name": "v1alpha1", "storage": False}
+    body["spec"]["versions"] = [older, {**current, "served": False}]
     await apply(client, body)
     await established(client, CRD)
 
@@ -172,6 +183,27 @@ async def channel(client: Client, node: str, *, there: bool) -> None:
     """Let a node publish its channel (`there`), or not."""
     body = {"metadata": {"annotations": {NO_CHANNEL: None if there else "true"}}}
     await client.patch(NODES, node, body, as_type=Object)
+
+
+@asynccontextmanager
+async def one_partition(client: Client) -> AsyncIterator[None]:
+    """All nodes are in one NVLink partition, until the block is left: a domain is not split wherever its pods
+    are."""
+    before = {
+        node.metadata.name: node.metadata.labels.get(NVIDIA_GPU_CLIQUE)
+        for node in (await client.list(NODES, as_type=Object)).items
+    }
+
+    async def label(partitions: Mapping[str, str | None]) -> None:
+        for name, partition in partitions.items():
+            body = {"metadata": {"labels": {NVIDIA_GPU_CLIQUE: partition}}}
+            await client.patch(NODES, name, body, as_type=Object)
+
+    await label(dict.fromkeys(before, "one.0"))
+    try:
+        yield
+    finally:
+        await label(before)
 
 
 @asynccontextmanager

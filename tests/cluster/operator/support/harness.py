@@ -134,6 +134,8 @@ async def operating(
             async with asyncio.timeout(PATIENCE):
                 await operator.manager.synced.wait()
         yield operator
+        if not operator.task.done():
+            await world.until_nothing_waits()
         assert unexpected_errors() == errors_before, "a pass failed by a bug: see `work failed` in the log"
     finally:
         await operator.end()

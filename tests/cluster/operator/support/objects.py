@@ -59,6 +59,12 @@ class AnyObject(Struct, frozen=True):
         return next((each["status"] for each in conditions if each["type"] == type_), "")
 
     @property
+    def waits_for(self) -> str:
+        """The code of the condition `Waiting`; empty if there is no such condition."""
+        conditions = self.status.get("conditions") or ()
+        return next((str(each["reason"]) for each in conditions if each["type"] == "Waiting"), "")
+
+    @property
     def settled(self) -> bool:
         """Whether the status has observed the current generation and reports no error."""
         current = self.status.get("observedGeneration") == self.metadata.generation

@@ -116,16 +116,16 @@ class OperatorProcess:
 
 @asynccontextmanager
 async def running(
-    folder: Path, kubeconfig: Path, config: dict[str, object], *arguments: str
+    folder: Path, kubeconfig: Path, config: dict[str, object], *arguments: str, command: str = "operator"
 ) -> AsyncIterator[OperatorProcess]:
     """`grove operator` with this configuration; killed when the block is left if it still runs."""
-    file = folder / "operator.json"
+    file = folder / f"{command}.json"
     file.write_text(json.dumps(config))
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         "from grove.cli.main import main; main()",
-        *("operator", "--config", str(file), "--kubeconfig", str(kubeconfig), *arguments),
+        *(command, "--config", str(file), "--kubeconfig", str(kubeconfig), *arguments),
         stderr=asyncio.subprocess.PIPE,
     )
     try:

@@ -35,6 +35,8 @@ from tests.cluster.operator.support.pod_history import one_runnable_pod_an_index
 from tests.cluster.operator.support.state_snapshot import StateSnapshot, differences, take_snapshot
 
 PATIENCE = 120.0
+REASON_GONE = 30.0
+"""Seconds until objects no longer say why pods wait that are ready."""
 GARBAGE = 300.0
 """Seconds for Kubernetes' garbage collector to discover a new kind: half a minute or a minute, and on a busy
 machine it restarts its discovery if that has not finished by then."""
@@ -166,6 +168,16 @@ class World:
 
     async def until_ready(self) -> None:
         await self.until(self.all_ready, "all objects ready and reported so")
+
+    async def until_nothing_waits(self) -> None:
+        """If all is ready, wait until no object says any more why pods wait."""
+        kinds = [kind for kind in (SETS, GROUPS, CLIQUES, GANGS) if kind in self._caches]
+
+        def outdated() -> bool:
+            return self.all_ready() and any(found.waits_for for kind in kinds for found in self.all(kind))
+
+        if kinds:
+            await self.until(lambda: not outdated(), "no reason to wait while all is ready", REASON_GONE)
 
     async def checkpoint(
         self,

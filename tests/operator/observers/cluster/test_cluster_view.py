@@ -51,6 +51,21 @@ def test_node_is_the_same_object_until_it_changes():
     assert view.node("a") is None
 
 
+def test_nodes_of_a_fabric_domain_are_those_of_its_bound_pods():
+    domain = {**OURS, "grove.io/computedomain": "team"}
+    pods = listed(pod("one", node="a", labels=domain), pod("two", labels=domain), pod("other", node="b"))
+    view = ClusterView(listed_nodes(node()), pods, Devices())
+    assert view.nodes_of_domain("n", "team") == {"a"}
+    assert view.nodes_of_domain("elsewhere", "team") == frozenset()
+    pods.apply_event("MODIFIED", pod("two", 2, node="b", labels=domain))
+    assert view.nodes_of_domain("n", "team") == {"a", "b"}
+    leaving = pod("one", 3, node="a", labels=domain, deletionTimestamp="2026-01-01T00:01:00Z")
+    pods.apply_event("MODIFIED", leaving)
+    assert view.nodes_of_domain("n", "team") == {"b"}
+    pods.apply_event("DELETED", pod("two", 4, node="b", labels=domain))
+    assert view.nodes_of_domain("n", "team") == frozenset()
+
+
 def test_changed_labels_are_announced_by_node():
     nodes = listed_nodes(node())
     view, announced = ClusterView(nodes, ClusterPods(), Devices()), []

@@ -15,10 +15,11 @@ Resources = dict[str, str | int | float]
 
 
 class GangLabels(Wire, frozen=True):
-    """The labels that say whether a pod is one of ours, and of which gang."""
+    """The labels that say whether a pod is one of ours, of which gang, and in which fabric domain."""
 
     managed_by: str = field(name=labels.MANAGED_BY, default="")
     gang: str = field(name=labels.GANG, default="")
+    domain: str = field(name=labels.COMPUTE_DOMAIN, default="")
 
 
 class SchedulingMetadata(Wire, frozen=True):

@@ -8,27 +8,29 @@ own nominations reserve is not counted here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
-
-import structlog
+from typing import TypeVar
 
 from grove import timing
 from grove.api.naming.well_known import HOSTNAME
 from grove.api.types import kubernetes_objects
+from grove.logger import get_logger
 from grove.operator.caches.cluster_pods import ClusterPod, ClusterPods
 from grove.operator.caches.devices import Devices
 from grove.operator.caches.nodes import Nodes
-from grove.operator.observers.cluster.device_use import DeviceUse
+from grove.operator.observers.cluster.device_use import ClaimedDevices, ClaimListener, DeviceUse
 from grove.operator.observers.cluster.possible_nodes import may_run
 from grove.plan.desired.pod_claims import PodClaims
 from grove.topology.placement.model import Amounts, Node, Taint
 from grove.topology.placement.needs.devices import DeviceCatalog, requested_classes
 from grove.topology.placement.needs.requests import amounts
 
-log = structlog.get_logger("grove.operator")
+log = get_logger("grove.operator")
 
 _Use = dict[int, dict[str, int]]
+Key = TypeVar("Key", bound=Hashable)
+Counted = TypeVar("Counted", bound=Hashable)
 
 
 class ClusterView:
@@ -40,6 +42,8 @@ class ClusterView:
         self._use: dict[str, _Use] = {}
         self._leaving: dict[str, Counter[float]] = {}
         """By node, when the grace periods of its terminating pods end, and of how many."""
+        self._domain_nodes: dict[tuple[str, str], Counter[str]] = {}
+        """By namespace and fabric domain, how many of its pods each node has."""
         self._unbound: dict[tuple[str, str], ClusterPod] = {}
         self._undecided: dict[str, ClusterPod] = {}
         self._changed_gangs: set[tuple[str, str]] = set()
@@ -58,6 +62,10 @@ class ClusterView:
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call `listener` on each change of a node or pod, once everything is listed."""
         self._listeners.append(listener)
+
+    def subscribe_claims(self, listener: ClaimListener) -> None:
+        """Call `listener` when other devices are counted for a claim."""
+        self._device_use.subscribe_claims(listener)
 
     def subscribe_labels(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with the name of each node whose kept labels have changed, or may have."""
@@ -152,6 +160,10 @@ class ClusterView:
         self._device_use.refresh()
         return {priority: dict(used) for priority, used in self._use.get(node, {}).items()}
 
+    def claimed_devices(self) -> Iterator[ClaimedDevices]:
+        """The devices of each claim, which are part of what is used of nodes."""
+        return self._device_use.claimed()
+
     def usable_nodes(self) -> Iterator[tuple[Node, Mapping[int, Amounts]]]:
         """The ready and schedulable nodes, with what pods of each priority use of them."""
         self._device_use.refresh()
@@ -183,6 +195,10 @@ class ClusterView:
         on a lost node, or has a finalizer, and may stay for any time."""
         leaving = self._leaving.get(node)
         return max(leaving) + timing.TERMINATING_EXTRA_WAIT if leaving else 0.0
+
+    def nodes_of_domain(self, namespace: str, domain: str) -> frozenset[str]:
+        """The nodes with pods of a fabric domain, but for terminating ones: they leave it."""
+        return frozenset(self._domain_nodes.get((namespace, domain), ()))
 
     def has_room(self, name: str, requests: Amounts) -> bool:
         """Whether a node has room for a pod with these requests."""
@@ -228,6 +244,8 @@ class ClusterView:
         for pod, sign in ((old, -1), (new, 1)):
             if pod is not None and pod.node and pod.profile.terminating:
                 self._count_leaving(pod, sign)
+            elif pod is not None and pod.node and pod.domain:
+                _add_to(self._domain_nodes, (pod.namespace, pod.domain), pod.node, sign)
         if new is not None and new.is_undecided:
             self._undecided[new.uid] = new
         if new is not None and new.is_unbound_foreign:
@@ -238,12 +256,7 @@ class ClusterView:
                     self._add(pod.used_node, pod.profile.priority, pod.profile.requests, sign)
 
     def _count_leaving(self, pod: ClusterPod, sign: int) -> None:
-        leaving = self._leaving.setdefault(pod.node, Counter())
-        leaving[pod.leaves_by] += sign
-        if not leaving[pod.leaves_by]:
-            del leaving[pod.leaves_by]
-        if not leaving:
-            del self._leaving[pod.node]
+        _add_to(self._leaving, pod.node, pod.leaves_by, sign)
 
     def _add(self, node: str, priority: int, requests: Amounts, sign: int) -> None:
         """Add requests to the use of a node, or subtract them. What is not used is not listed."""
@@ -259,6 +272,16 @@ class ClusterView:
             del by_priority[priority]
             if not by_priority:
                 del self._use[node]
+
+
+def _add_to(counts: dict[Key, Counter[Counted]], key: Key, counted: Counted, sign: int) -> None:
+    """Add to a count, or subtract from it. What is not counted is not listed."""
+    found = counts.setdefault(key, Counter())
+    found[counted] += sign
+    if not found[counted]:
+        del found[counted]
+    if not found:
+        del counts[key]
 
 
 def _used(pod: ClusterPod | None) -> object:

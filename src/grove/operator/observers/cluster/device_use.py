@@ -26,11 +26,22 @@ NOT_PREEMPTED = 2**31 - 1
 Change = Callable[[str, int, Amounts, int], None]
 """Adds amounts to the use of a node by pods of a priority, or subtracts them with the sign -1."""
 
+ClaimListener = Callable[[tuple[str, str], Mapping[str, Amounts]], None]
+"""Namespace and name of a claim, and by node the devices that are allocated to it."""
+
 
 class _Counted(Struct, frozen=True):
     """The devices of each node that are allocated to a claim, and the priority of its pods."""
 
     priority: int
+    by_node: Mapping[str, Amounts]
+
+
+class ClaimedDevices(Struct, frozen=True):
+    """The devices that are allocated to a claim, and the pods that it is reserved for."""
+
+    namespace: str
+    pods: tuple[str, ...]
     by_node: Mapping[str, Amounts]
 
 
@@ -51,6 +62,7 @@ class DeviceUse:
         self._allocatable: Mapping[str, Amounts] = {}
         self._catalog = DeviceCatalog()
         self._catalog_listeners: list[Callable[[], None]] = []
+        self._claim_listeners: list[ClaimListener] = []
         self._pools: dict[tuple[str, str], list[DeviceSliceSpec]] = {}
         self._counted: dict[tuple[str, str], _Counted] = {}
         self._unknown_pods: set[tuple[str, str]] = set()
@@ -67,6 +79,10 @@ class DeviceUse:
         """Call `listener` when the catalog has changed, or may have, and when everything is listed."""
         self._catalog_listeners.append(listener)
 
+    def subscribe_claims(self, listener: ClaimListener) -> None:
+        """Call `listener` when other devices are counted for a claim."""
+        self._claim_listeners.append(listener)
+
     @property
     def catalog(self) -> DeviceCatalog | None:
         """The device classes of the cluster, while they are listed again as they were; None if they were
@@ -79,6 +95,16 @@ class DeviceUse:
     def allocatable(self, node: str) -> Amounts:
         """How many devices of each class a node has."""
         return self._allocatable.get(node, {})
+
+    def claimed(self) -> Iterator[ClaimedDevices]:
+        """The counted devices of each claim."""
+        self.refresh()
+        for claim in self._devices.claims:
+            meta = claim.metadata
+            counted = self._counted.get((meta.namespace, meta.name))
+            if counted is not None:
+                names = tuple(each.name for each in claim.status.reserved_for)
+                yield ClaimedDevices(meta.namespace, names, counted.by_node)
 
     def refresh(self) -> None:
         """Count all devices again if slices or classes changed. That is rare, but then it is many of them,
@@ -140,6 +166,8 @@ class DeviceUse:
             if counted is not None:
                 for node, amounts in counted.by_node.items():
                     self._change(node, counted.priority, amounts, sign)
+        for listener in self._claim_listeners:
+            listener(key, after.by_node if after is not None else {})
         return True
 
     def _count(self, claim: AllocatedClaim) -> _Counted | None:

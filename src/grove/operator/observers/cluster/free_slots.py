@@ -42,14 +42,26 @@ class _Count(Struct, frozen=True):
     at: float
 
 
-def accelerator_check(fabrics: Providers) -> Callable[[str], bool]:
-    """Whether a resource is an accelerator: a GPU, or what one of the vendors joins by its links."""
+AcceleratorNames = Callable[[Amounts], Collection[str]]
+"""Which allocatable resources of a node are its accelerators."""
+
+
+def accelerator_names(fabrics: Providers) -> AcceleratorNames:
+    """Finds GPUs, and what one of the vendors joins by its links. Where a device plugin counts them, devices
+    of the same node are the same accelerators."""
+    classes = Nvidia.accelerator_classes.union(*(each.accelerator_classes for each in fabrics))
+    devices = frozenset(map(resource_of, classes))
 
     @cache
     def is_accelerator(resource: str) -> bool:
         return resource == NVIDIA_GPU or any(each.amount({resource: 1}) > 0 for each in fabrics)
 
-    return is_accelerator
+    def names(allocatable: Amounts) -> Collection[str]:
+        # The kubelet lists 0 for a plugin that is gone.
+        plugin = [resource for resource, amount in allocatable.items() if amount and is_accelerator(resource)]
+        return plugin or devices.intersection(allocatable)
+
+    return names
 
 
 class FreeSlotsObserver:
@@ -68,9 +80,7 @@ class FreeSlotsObserver:
         self._version = 0  # of the cluster: grows with each change of a node or pod
         self._announced = False
         self._listeners: list[Callable[[], None]] = []
-        self._is_accelerator = accelerator_check(fabrics)
-        classes = Nvidia.accelerator_classes.union(*(each.accelerator_classes for each in fabrics))
-        self._devices = frozenset(map(resource_of, classes))
+        self._names = accelerator_names(fabrics)
         view.subscribe(self._on_change)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
@@ -106,13 +116,10 @@ class FreeSlotsObserver:
         return free_slots(self._accelerators(keys), len(keys))
 
     def _accelerators(self, keys: list[str]) -> Iterator[Accelerators]:
-        """The accelerators of each node that can be used. Where a device plugin counts them, devices of the
-        same node are the same accelerators."""
+        """The accelerators of each node that can be used."""
         reserved = self._reserved()
         for node, use in self._view.usable_nodes():
-            plugin = [resource for resource in node.allocatable if self._is_accelerator(resource)]
-            resources = plugin or self._devices.intersection(node.allocatable)
-            if resources:
+            if resources := self._names(node.allocatable):
                 taken = (*use.values(), reserved.get(node.name, {}))
                 total = _sum(node.allocatable, resources)
                 free = total - sum([_sum(each, resources) for each in taken])

@@ -1,0 +1,1 @@
+"""Builds the archives of the plug-in `kubectl grove` for krew, and their manifest."""
