@@ -9,19 +9,19 @@ import msgspec
 
 from grove.api.naming import annotations as keys
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from grove.kube.client.resource import NODES, PODS
 from grove.reasons.codes import ReasonCode as Code
 from grove.timing import GANG_RESTARTS
 from tests.cluster.operator.support.objects import GANGS, SETS, AnyObject, gated, is_ready
 from tests.cluster.operator.support.workloads import Body, clique, workload
 from tests.cluster.reasons.causes import (
+    AFFINITY_NOT_MET,
     CAUSE,
     FULL,
     GPU,
     NAME,
     RUNNING,
     SLOW_START,
-    UNBOUND,
     Cause,
     CauseNode,
     constrained,
@@ -29,7 +29,6 @@ from tests.cluster.reasons.causes import (
     pods,
     reported,
     starting,
-    volume,
 )
 from tests.cluster.reasons.seeded import Seeded
 
@@ -38,7 +37,6 @@ SLOW = "writes-slow"
 PLAIN = (CauseNode(gpus=0),)
 OPEN = "example.com/open"
 """The label of a node that a set selects which must come second."""
-_DATA = (PERSISTENT_VOLUME_CLAIMS, UNBOUND)
 
 
 def idle(**template: object) -> Body:
@@ -47,9 +45,9 @@ def idle(**template: object) -> Body:
 
 
 def competitor(cause: str) -> Body:
-    """A set that has nodes and cannot be bound: its volume is not."""
+    """A set that has nodes and cannot be bound: the scheduler refuses its affinity, which is not modelled."""
     limits = {"resources": {"limits": {GPU: "4"}}}
-    spec = {"containers": [container(**limits)], "nodeSelector": {CAUSE: cause}, **volume("data")}
+    spec = {"containers": [container(**limits)], "nodeSelector": {CAUSE: cause}, "affinity": AFFINITY_NOT_MET}
     return workload("first", clique("a", 2, pod=spec))
 
 
@@ -110,12 +108,11 @@ COURSES = (
           pod_statuses={"a": reported(RUNNING, started=True)}, course=restarted_too_often),
     Cause("pod-failed", Code.POD_FAILED, starting("a"), PLAIN, course=fails_twice, passing=True),
     Cause("reserved", Code.RESERVED_BY_OTHER_GANG, pods(2, gpus=4, nodeSelector={OPEN: "true"}),
-          (CauseNode(),), objects=(_DATA, (SETS, competitor("reserved"))), course=node_is_reserved,
-          passing=True),
+          (CauseNode(),), objects=((SETS, competitor("reserved")),), course=node_is_reserved, passing=True),
     Cause("attempt-failed", Code.PREVIOUS_ATTEMPT_FAILED,
           # With room for pods in flight, so that it is not nominated: then it would not start over.
-          constrained("rack", pods(2, gpus=1, **volume("data"))), (CauseNode(rack="r-failed"),) * 4,
-          objects=(_DATA,), passing=True),
+          constrained("rack", pods(2, gpus=1, affinity=AFFINITY_NOT_MET)),
+          (CauseNode(rack="r-failed"),) * 4, passing=True),
     Cause(SLOW, Code.WRITES_SLOW, pods(1, gpus=0), PLAIN, gang=None, passing=True),
     Cause("pod-limit", Code.POD_LIMIT_EXCEEDED, workload(NAME, clique("a", 1000), replicas=10_000), (),
           gang=None),

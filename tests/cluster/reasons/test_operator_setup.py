@@ -11,7 +11,7 @@ from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import CLUSTER_ROLES, PERSISTENT_VOLUME_CLAIMS
+from grove.kube.client.resource import CLUSTER_ROLES
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS as CRDS
 from grove.local.cluster.lifecycle import LocalCluster
 from grove.reasons.codes import ReasonCode as Code
@@ -39,7 +39,6 @@ from tests.cluster.reasons.causes import (
     constrained,
     pods,
     starting,
-    volume,
 )
 from tests.cluster.reasons.courses import PLAIN
 from tests.cluster.reasons.explained import explained, wrongly_explained
@@ -69,13 +68,13 @@ OF_SETUP = (
         "no-driver", Code.COMPUTE_DOMAIN_CRD_MISSING, fabric.automatic(NAME, fabric.gpus("worker")), gang=None
     ),
 )
-# The volume keeps the scheduler from words that come first: one that is not bound.
+# The volume keeps the scheduler from words that come first. It belongs to the pod: for others a gang waits.
+UNBOUND_VOLUME = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": UNBOUND["spec"]}}}
 IN_PART = Cause(
     "in-part",
     Code.RELEASED_IN_PART,
-    pods(2, **volume("data")),
+    pods(2, volumes=[UNBOUND_VOLUME]),
     (FULL, CauseNode()),
-    objects=((PERSISTENT_VOLUME_CLAIMS, UNBOUND),),
 )
 
 
