@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from grove.local.build import binaries
@@ -30,6 +31,16 @@ _ROOT = Path(tempfile.gettempdir()) / f"grove-tests-{os.getuid()}"
 def programs(minor: str = default_minor()) -> Binaries:
     """The programs of the control plane, found or built once; by default of the version under test."""
     return binaries.find(minor, REPORTER)
+
+
+def needs_kubernetes(*minors: str) -> pytest.MarkDecorator:
+    """Skips a test of other versions than the one under test where they are not built: that takes ten minutes
+    of all cores, and the tests beside it would wait."""
+    missing = [minor for minor in minors if not binaries.available(minor)]
+    reason = (
+        f"Kubernetes {', '.join(missing)} is not on this machine: grove cluster prepare --kubernetes VERSION"
+    )
+    return pytest.mark.skipif(bool(missing), reason=reason)
 
 
 @contextmanager

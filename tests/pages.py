@@ -12,7 +12,7 @@ from pathlib import Path
 from grove.local.paths import cache_dir
 from tests.shared import ROOT
 
-_OURS = ("KUBECONFIG", "XDG_STATE_HOME", "COLUMNS", "MAKEFLAGS", "MAKELEVEL")
+_OURS = ("KUBECONFIG", "XDG_STATE_HOME", "COLUMNS", "MAKEFLAGS", "MAKELEVEL", "ARGS")
 
 
 def section(page: str, title: str) -> str:

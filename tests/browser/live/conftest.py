@@ -13,16 +13,23 @@ from tests.browser.support.demo import Demo, demo_cluster
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def demo(control_plane: Binaries) -> AsyncIterator[Demo]:
+async def deployed(control_plane: Binaries) -> AsyncIterator[Demo]:
     """The cluster. Tests restore what they change."""
     async with demo_cluster() as found:
         yield found
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def demo(deployed: Demo) -> Demo:
+    """The cluster, once both sets are as they were deployed: a test may end before what it restored runs."""
+    await deployed.until_deployed()
+    return deployed
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def live(demo: Demo) -> AsyncIterator[Dashboard]:
+async def live(deployed: Demo) -> AsyncIterator[Dashboard]:
     """The dashboard of an administrator."""
-    async with dashboard("--kubeconfig", str(demo.cluster.kubeconfig)) as found:
+    async with dashboard("--kubeconfig", str(deployed.cluster.kubeconfig)) as found:
         yield found
 
 

@@ -29,9 +29,9 @@ ROLE = {"kind": "ClusterRole", "name": "dashboard-reader", "apiGroup": RBAC}
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def tokens(demo: Demo) -> dict[str, str]:
+async def tokens(deployed: Demo) -> dict[str, str]:
     """The tokens of an administrator, of a user of one namespace, and of a user without rights."""
-    client = demo.client
+    client = deployed.client
     await client.create(NAMESPACES, {"metadata": {"name": HOME}}, as_type=Object)
     await client.create(CLUSTER_ROLES, READER, as_type=Object)
     for name in ("admin", "tenant", "stranger"):
@@ -45,9 +45,9 @@ async def tokens(demo: Demo) -> dict[str, str]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def signed(demo: Demo) -> AsyncIterator[Dashboard]:
+async def signed(deployed: Demo) -> AsyncIterator[Dashboard]:
     """A dashboard with sign-in and a certificate of its own."""
-    async with dashboard("--sign-in", "--kubeconfig", str(demo.cluster.kubeconfig)) as found:
+    async with dashboard("--sign-in", "--kubeconfig", str(deployed.cluster.kubeconfig)) as found:
         yield found
 
 

@@ -54,7 +54,14 @@ class Demo:
         await self.client.create(SETS, first, namespace=NAMESPACE, as_type=Object)
         await self.until(lambda: self._is(NAME, "ready"))
         await self.client.create(SETS, manifest(TRAINING), namespace=NAMESPACE, as_type=Object)
-        await self.until(lambda: self._is(SECOND, "settled"))
+        await self.until_deployed()
+
+    async def until_deployed(self) -> None:
+        """Wait until the first set is ready, and each gang of the second has its place or a reason."""
+        try:
+            await self.until(lambda: self._is(NAME, "ready") and self._is(SECOND, "settled"))
+        except TimeoutError:
+            raise AssertionError(f"not as deployed: {self.view(NAME)} {self.view(SECOND)}") from None
 
     def view(self, name: str) -> SetView:
         found = self._watcher.view(name)

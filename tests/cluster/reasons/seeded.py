@@ -19,6 +19,7 @@ from tests.cluster.operator.support.objects import CLIQUES, GANGS, GROUPS, SETS,
 from tests.cluster.reasons.causes import CAUSE, GPU, NAME, RACK, Cause, CauseNode
 from tests.namespaces import make_namespace
 
+PATIENCE = 240.0  # seconds, for a busy machine
 _WATCHED = (SETS, GANGS, GROUPS, CLIQUES, PODS)
 
 
@@ -61,7 +62,7 @@ class Seeded:
     def pods(self, cause: Cause) -> list[AnyObject]:
         return [pod for pod in self._caches[PODS] if pod.metadata.namespace == cause.name]
 
-    async def until(self, holds: Callable[[], object], seconds: float) -> bool:
+    async def until(self, holds: Callable[[], object], seconds: float = PATIENCE) -> bool:
         """Wait for watch events until something holds; returns whether it did in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -137,7 +138,7 @@ class Seeded:
         def bound() -> list[AnyObject]:
             return [pod for pod in self.pods(cause) if pod.spec.get("nodeName")]
 
-        assert await self.until(lambda: len(bound()) == wanted, 60.0), f"{cause.name}: pods without nodes"
+        assert await self.until(lambda: len(bound()) == wanted), f"{cause.name}: pods without nodes"
         for pod in bound():
             status = cause.pod_statuses.get(pod.labels[labels.CLIQUE].removeprefix(f"{NAME}-0-"))
             if status is not None:
@@ -157,7 +158,7 @@ class Seeded:
         def found() -> list[AnyObject]:
             return [pod for pod in self.pods(cause) if pod.labels.get(labels.PART_OF) == NAME and holds(pod)]
 
-        assert await self.until(lambda: len(found()) == wanted, 60.0), f"{cause.name}: {self.pods(cause)}"
+        assert await self.until(lambda: len(found()) == wanted), f"{cause.name}: {self.pods(cause)}"
         return found()
 
     async def delete(self) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import structlog
 
+from grove import timing
 from grove.api.configuration.types import Scheduler, SchedulerProfile
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
@@ -32,7 +33,6 @@ SCHEDULERS = backends(
         )
     )
 )
-PATIENCE = 90.0
 log = structlog.get_logger(__name__)
 HOST = "kubernetes.io/hostname"
 
@@ -56,10 +56,17 @@ async def topologies(client: Client) -> AsyncIterator[None]:
 
 
 @pytest.fixture
+def no_slow_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine writes take seconds, and sets would say so instead of what was seeded."""
+    monkeypatch.setattr(timing, "REPORTED_WRITE", 600.0)
+
+
+@pytest.fixture
 def account(placing_account: Account) -> Account:
     return placing_account
 
 
+@pytest.mark.usefixtures("no_slow_writes")
 async def test_each_cause_is_the_first_code_of_gang_and_set(client: Client, account: Account) -> None:
     causes = await possible_causes(client)
     seeded = Seeded(client, causes, "others-of-causes")
@@ -72,7 +79,7 @@ async def test_each_cause_is_the_first_code_of_gang_and_set(client: Client, acco
     ):
         try:
             await seeded.create()
-            await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded), PATIENCE)
+            await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded))
             assert not wrong(seeded), "\n".join(wrong(seeded))
             assert incomplete(seeded) == []
             slowest = max(seeded.delays, key=lambda name: seeded.delays[name])

@@ -16,14 +16,21 @@ from tests.cluster.operator.faults.slow_webhook import slow_webhook
 from tests.cluster.operator.support import fabric
 from tests.cluster.operator.support.harness import operating
 from tests.cluster.operator.support.world import World
-from tests.cluster.reasons.courses import COURSES, SLOW
+from tests.cluster.reasons.courses import COURSES, OF_SLOW_WRITES, SLOW
 from tests.cluster.reasons.explained import explained, wrongly_explained
 from tests.cluster.reasons.fabric_causes import OF_FABRIC
 from tests.cluster.reasons.seeded import Seeded
-from tests.cluster.reasons.test_causes import PATIENCE, SCHEDULERS, account, incomplete, topologies, wrong
+from tests.cluster.reasons.test_causes import (
+    SCHEDULERS,
+    account,
+    incomplete,
+    no_slow_writes,
+    topologies,
+    wrong,
+)
 from tests.namespaces import make_namespace
 
-__all__ = ["account"]
+__all__ = ["account", "no_slow_writes"]
 
 STUCK = 6.0
 """Seconds until a gang that cannot be bound starts over: long enough for others to report that they wait."""
@@ -51,6 +58,7 @@ async def slow_writes(client: Client) -> AsyncIterator[None]:
             released.set()
 
 
+@pytest.mark.usefixtures("no_slow_writes")
 async def test_each_course_is_the_first_code_of_gang_and_set(
     client: Client, account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,12 +71,11 @@ async def test_each_course_is_the_first_code_of_gang_and_set(
             seeded.watched(),
             topologies(client),
             fabric_driver(client),
-            slow_writes(client),
             operating(world, backends=SCHEDULERS, topology_aware=True, fabrics=fabric.NVIDIA),
         ):
             try:
                 await seeded.create()
-                await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded), PATIENCE)
+                await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded))
                 assert not wrong(seeded), "\n".join(wrong(seeded))
                 assert incomplete(seeded) == []
                 lasting = tuple(each for each in causes if not each.passing)
@@ -78,3 +85,14 @@ async def test_each_course_is_the_first_code_of_gang_and_set(
                 assert Code.TOPOLOGY_LEVELS_UNAVAILABLE in codes
             finally:
                 await seeded.delete()
+
+
+async def test_slow_writes_are_the_code_of_their_set(client: Client, account) -> None:
+    seeded = Seeded(client, (OF_SLOW_WRITES,), "others-of-slow-writes")
+    world = World(client, account.config, seeded.others)
+    async with seeded.watched(), slow_writes(client), operating(world, backends=SCHEDULERS):
+        try:
+            await seeded.create()
+            assert await seeded.until(lambda: not wrong(seeded)), "\n".join(wrong(seeded))
+        finally:
+            await seeded.delete()

@@ -11,7 +11,7 @@ from tests.cluster.operator.support.objects import CLIQUES, GANGS, SETS, AnyObje
 from tests.cluster.operator.support.world import World
 from tests.cluster.reasons.causes import CORDONED, NAME, Cause, CauseNode, pods
 from tests.cluster.reasons.seeded import Seeded
-from tests.cluster.reasons.test_causes import PATIENCE, SCHEDULERS, account
+from tests.cluster.reasons.test_causes import SCHEDULERS, account
 
 __all__ = ["account"]
 
@@ -30,7 +30,7 @@ async def test_reason_is_one_event_and_goes_with_the_fact(client: Client, accoun
     async with seeded.watched(), operating(world, backends=SCHEDULERS) as operator:
         try:
             await seeded.create()
-            assert await seeded.until(lambda: codes() == {"NodeCordoned"}, PATIENCE), codes()
+            assert await seeded.until(lambda: codes() == {"NodeCordoned"}), codes()
             await operator.recorder.until_quiet()
             events = (await client.list(EVENTS, namespace=CAUSE.name, as_type=AnyObject)).items
             found = [
@@ -40,6 +40,6 @@ async def test_reason_is_one_event_and_goes_with_the_fact(client: Client, accoun
             for resource, name in OBJECTS:
                 assert seeded.code(resource, HEALTHY, name) == ""
             await client.patch(NODES, "lifecycle-0", {"spec": {"unschedulable": None}}, as_type=Object)
-            assert await seeded.until(lambda: codes() == {""}, PATIENCE), codes()
+            assert await seeded.until(lambda: codes() == {""}), codes()
         finally:
             await seeded.delete()

@@ -43,7 +43,7 @@ from tests.cluster.reasons.causes import (
 from tests.cluster.reasons.courses import PLAIN
 from tests.cluster.reasons.explained import explained, wrongly_explained
 from tests.cluster.reasons.seeded import Seeded
-from tests.cluster.reasons.test_causes import PATIENCE, SCHEDULERS, incomplete, topologies, wrong
+from tests.cluster.reasons.test_causes import SCHEDULERS, incomplete, topologies, wrong
 from tests.cluster.webhooks.harness import eventually
 
 VISIBLE = backends(
@@ -130,7 +130,7 @@ async def test_what_the_operator_lacks_is_the_first_code(client: Client, limited
     ):
         try:
             await seeded.create()
-            await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded), PATIENCE)
+            await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded))
             assert not wrong(seeded), "\n".join(wrong(seeded))
             assert incomplete(seeded) == []
             assert wrongly_explained(OF_SETUP, await explained(client, OF_SETUP)) == {}
@@ -144,7 +144,7 @@ async def test_gang_released_in_part_says_so(client: Client, placing_account: Ac
     async with seeded.watched(), operating(world, backends=VISIBLE):
         try:
             await seeded.create()
-            await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded), PATIENCE)
+            await seeded.until(lambda: not wrong(seeded) and not incomplete(seeded))
             assert not wrong(seeded), "\n".join(wrong(seeded))
             assert incomplete(seeded) == []
         finally:

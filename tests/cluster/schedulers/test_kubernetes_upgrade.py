@@ -17,7 +17,6 @@ from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, LEASES, PODS
-from grove.local.build import binaries
 from grove.local.cluster import lifecycle
 from grove.operator.caches.resources import external_resource
 from grove.schedulers.kube_podgroups import V1Alpha2, V1Beta1
@@ -28,7 +27,7 @@ from tests.cluster.operator.support.objects import CLIQUES, SETS
 from tests.cluster.operator.support.workloads import clique, workload
 from tests.cluster.operator.support.world import World, watching
 from tests.cluster.schedulers.native import IN_TREE, gang_scheduling, install_crds
-from tests.clusters import Clusters, programs
+from tests.clusters import Clusters, needs_kubernetes, programs
 from tests.namespaces import make_namespace
 from tests.pages import block, section
 from tests.shared import ROOT
@@ -41,10 +40,7 @@ REPAIRER = "repairer"
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif(
-        not all(map(binaries.available, ("1.36", "1.37"))),
-        reason="needs the programs of Kubernetes 1.36 and 1.37: grove cluster prepare --kubernetes 1.36",
-    ),
+    needs_kubernetes("1.36", "1.37"),
 ]
 
 

@@ -30,7 +30,7 @@ from tests.cluster.operator.support.objects import GANGS, SETS, AnyObject, is_re
 from tests.cluster.operator.support.updates import current
 from tests.cluster.operator.support.workloads import group, workload
 from tests.cluster.schedulers.native import install_crds
-from tests.clusters import Clusters
+from tests.clusters import Clusters, needs_kubernetes
 from tests.namespaces import make_namespace
 
 
@@ -237,6 +237,7 @@ async def held_on_136(clusters: Clusters, settings: dict[str, Any]) -> AsyncIter
             yield world, clusters.state("restarts")
 
 
+@needs_kubernetes("1.36")
 async def test_nominations_survive_a_restart_of_the_scheduler(clusters: Clusters) -> None:
     async with held_on_136(clusters, {}) as (world, state):
         fillers = {node: pod for pod, node in nodes_of(world, "fill-").items()}
@@ -252,6 +253,7 @@ async def test_nominations_survive_a_restart_of_the_scheduler(clusters: Clusters
         assert nodes_of(world, "rival") == {}
 
 
+@needs_kubernetes("1.36")
 async def test_nominations_are_renewed_once_for_another_holder(clusters: Clusters) -> None:
     async with held_on_136(clusters, {}) as (world, _):
         lease = {"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "first"}}
