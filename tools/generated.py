@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bench.growth import draw
+
 from grove.api.crds import crd
 from grove.cli.commands.crds import render
 from grove.dynamo.api import crd_definitions
@@ -18,6 +20,7 @@ from tools.versions import page as versions_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CRDS = Path("charts/grove/crds")
+RESULTS = ROOT / "bench/results/growth.json"
 
 DYNAMO_CRDS = Path("charts/grove/files/dynamo")
 _KEPT = {"helm.sh/resource-policy": "keep"}
@@ -73,6 +76,11 @@ def kubernetes_versions() -> Files:
     return {Path("docs/kubernetes-versions.md"): versions_page.page()}
 
 
+def growth_curves() -> Files:
+    """The curves of `make bench-growth`; none before its first results."""
+    return {Path("docs/growth.svg"): draw.svg(RESULTS.read_text())} if RESULTS.exists() else {}
+
+
 GENERATORS: tuple[Callable[[], Files], ...] = (
     crds,
     dynamo_crds,
@@ -81,6 +89,7 @@ GENERATORS: tuple[Callable[[], Files], ...] = (
     chart_values,
     kubernetes_versions,
     dashboard_words,
+    growth_curves,
 )
 OWNED_FOLDERS = (CRDS, DYNAMO_CRDS)
 """Folders with only generated files: other files in them are obsolete."""
