@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-WIDTH, HEAD, ROW = 880, 84, 280
+WIDTH, HEAD, ROW = 880, 90, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 38, 48
 """Margins of a panel, for its labels."""
 COLOURS = ("#1f6f43", "#1d4ed8")
@@ -16,7 +16,7 @@ TICKS = 5
 """Lines of the grid, about."""
 STYLE = """
     .axis { stroke: #6b7280; fill: none } .grid { stroke: #e5e7eb } .dim { fill: #4b5563; font-size: 12px }
-    .curve { fill: none; stroke-width: 2 }
+    .size { font-size: 11px } .curve { fill: none; stroke-width: 2 }
   """
 
 
@@ -71,13 +71,12 @@ def picture(title: str, description: str, panels: Sequence[Panel]) -> str:
 
 
 def _legend(colours: dict[str, str]) -> Iterator[str]:
-    x = LEFT
-    for label, colour in colours.items():
-        for run, dashes in (("operator", ""), ("contract floor", DASHES)):
-            yield f'<path class="curve" stroke="{colour}"{dashes} d="M{x} 56 h30"/>'
-            text = f"{label}, {run}"
-            yield f'<text class="dim" x="{x + 36}" y="60">{escape(text)}</text>'
-            x += 42 + 6 * len(text)
+    """A line for each colour."""
+    for number, (label, colour) in enumerate(colours.items()):
+        y = 54 + 20 * number
+        for x, run, dashes in ((LEFT, "operator", ""), (LEFT + 240, "contract floor", DASHES)):
+            yield f'<path class="curve" stroke="{colour}"{dashes} d="M{x} {y - 4} h30"/>'
+            yield f'<text class="dim" x="{x + 36}" y="{y}">{escape(f"{label}, {run}")}</text>'
 
 
 def _panel(panel: Panel, colours: dict[str, str], x: float, y: float) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _axes(scaling: Scaling, step: float, sizes: list[int]) -> Iterator[str]:
     for pods in sizes:
         x, _ = scaling.at(pods, 0)
         yield f'<path class="axis" d="M{x:.1f} {y:.1f} v5"/>'
-        yield f'<text class="dim" x="{x:.1f}" y="{y + 19:.1f}" text-anchor="middle">{pods:,}</text>'
+        yield f'<text class="dim size" x="{x:.1f}" y="{y + 19:.1f}" text-anchor="middle">{pods:,}</text>'
     middle = scaling.x + scaling.width / 2
     yield f'<text class="dim" x="{middle:.1f}" y="{y + 36:.1f}" text-anchor="middle">pods</text>'
 

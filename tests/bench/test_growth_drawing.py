@@ -61,7 +61,7 @@ def test_flat_curve_is_drawn_flat_and_growth_rises():
 
 
 def heights(picture):
-    """Of the first curve: calls per pod of the operator; coordinates grow downwards."""
+    """Of the first curve, of calls per pod; coordinates grow downwards."""
     return [float(circle.get("cy")) for circle in list(picture.iter(f"{SVG}circle"))[:2]]
 
 
