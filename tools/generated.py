@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.growth import draw
+from bench.growth.report import RESULTS
 
 from grove.api.crds import crd
 from grove.cli.commands.crds import render
@@ -20,7 +21,6 @@ from tools.versions import page as versions_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CRDS = Path("charts/grove/crds")
-RESULTS = ROOT / "bench/results/growth.json"
 
 DYNAMO_CRDS = Path("charts/grove/files/dynamo")
 _KEPT = {"helm.sh/resource-policy": "keep"}
@@ -78,7 +78,8 @@ def kubernetes_versions() -> Files:
 
 def growth_curves() -> Files:
     """The curves of `make bench-growth`; none before its first results."""
-    return {Path("docs/growth.svg"): draw.svg(RESULTS.read_text())} if RESULTS.exists() else {}
+    text = draw.svg(RESULTS.read_text()) if RESULTS.exists() else ""
+    return {draw.PICTURE.relative_to(ROOT): text} if text else {}
 
 
 GENERATORS: tuple[Callable[[], Files], ...] = (

@@ -20,7 +20,7 @@ from bench.core.environment import environment
 from bench.growth import cycles, fairness, many_sets, restart, sizes
 from bench.growth.control_plane import KUBERNETES, NODES
 from bench.growth.draw import draw
-from bench.growth.report import RESULTS, kept, merge, show
+from bench.growth.report import RESULTS, kept, merge, results_file, show
 from bench.growth.scale import CYCLES, SIZES, Scale, parse_sizes
 
 MEASUREMENTS: Mapping[str, Callable[[Scale], Awaitable[dict[str, Any]]]] = {
@@ -37,17 +37,15 @@ def main() -> int:
     options = _options()
     # The caches of each run log what they sync, between the lines of progress.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    scale = Scale(options.sizes, options.cycles)
-    file = options.out or (RESULTS if scale == Scale() else None)
     found = {}
     for name, measurement in MEASUREMENTS.items():
         if not options.only or name in options.only:
             where = {"environment": environment(KUBERNETES), "nodes": NODES}
-            found[name] = {**where, **asyncio.run(measurement(scale))}
+            found[name] = {**where, **asyncio.run(measurement(options.scale))}
             show(name, found[name])
-            if file:
-                merge(name, found[name], file)
-    if file == RESULTS:
+            if options.file:
+                merge(name, found[name], options.file)
+    if options.file == RESULTS:
         draw()
     return 0 if kept(found) else 1
 
@@ -55,15 +53,17 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="MEASUREMENT", help=", ".join(MEASUREMENTS))
-    parser.add_argument("--sizes", type=parse_sizes, default=SIZES, help="numbers of pods, such as 40,80")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of pods, such as 40,80")
     parser.add_argument("--cycles", type=int, default=CYCLES, help="of making and deleting the first number")
     parser.add_argument("--out", type=Path, help="the file of results that measurements are merged into")
     options = parser.parse_args()
     if unknown := set(options.only) - MEASUREMENTS.keys():
         parser.error(f"no measurement {', '.join(sorted(unknown))}: use {', '.join(MEASUREMENTS)}")
-    small = Scale(options.sizes, options.cycles) != Scale()
-    if small and options.out and options.out.resolve() == RESULTS:
-        parser.error(f"{options.out} has results of the full sizes only: choose another file")
+    try:
+        options.scale = Scale(parse_sizes(options.sizes), options.cycles)
+        options.file = results_file(options.scale, options.out)
+    except ValueError as error:
+        parser.error(str(error))
     return options
 
 

@@ -23,9 +23,11 @@ _PANELS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def svg(results: str) -> str:
-    """The picture of a file of results. Shapes that were not measured are left out."""
+    """The picture of a file of results. Shapes that were not measured are left out; empty without any."""
     found = json.loads(results)
     shapes = {label: found[name]["sizes"] for name, label in SHAPES.items() if name in found}
+    if not shapes:
+        return ""
     panels = [
         Panel(
             title,
@@ -38,9 +40,7 @@ def svg(results: str) -> str:
         for title, key, runs in _PANELS
     ]
     sizes = [row["pods"] for rows in shapes.values() for row in rows]
-    title = "Costs of the operator"
-    if sizes:
-        title += f" from {min(sizes):,} to {max(sizes):,} pods"
+    title = f"Costs of the operator from {min(sizes):,} to {max(sizes):,} pods"
     return picture(title, _description(shapes), panels)
 
 
@@ -59,7 +59,8 @@ def _description(shapes: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def draw(results: Path = RESULTS, picture: Path = PICTURE) -> None:
-    picture.write_text(svg(results.read_text()))
+    if text := svg(results.read_text()):
+        picture.write_text(text)
 
 
 if __name__ == "__main__":

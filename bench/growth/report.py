@@ -12,6 +12,7 @@ from rich.table import Table
 from bench.core.limits import Limit
 from bench.growth.limits import limits
 from bench.growth.progress import rounded
+from bench.growth.scale import Scale
 
 RESULTS = Path(__file__).parents[1] / "results" / "growth.json"
 _COLUMNS = {
@@ -19,6 +20,16 @@ _COLUMNS = {
     "calls_per_pod": "calls/pod", "cpu": "CPU, s", "cpu_ms_per_pod": "CPU/pod, ms", "rss_mib": "MiB",
 }  # fmt: skip
 Result = dict[str, Any]
+
+
+def results_file(scale: Scale, out: Path | None) -> Path | None:
+    """The file that measurements are merged into; None: no file. Raises ValueError where a trial would
+    replace results of the full scale."""
+    if scale == Scale():
+        return out or RESULTS
+    if out and out.resolve() == RESULTS.resolve():
+        raise ValueError(f"{out} has only results of the full sizes: choose another file for a trial")
+    return out
 
 
 def kept(found: dict[str, Result]) -> bool:
@@ -47,9 +58,9 @@ def _figures(name: str, result: Result) -> Table:
         if isinstance(value, int | float):
             table.add_row(key.replace("_", " "), f"{value:,}")
         elif isinstance(value, dict) and key not in ("environment", "by_call"):
-            table.add_row(
-                key.replace("_", " "), ", ".join(f"{what} {figure}" for what, figure in value.items())
-            )
+            numbers = {what: figure for what, figure in value.items() if isinstance(figure, int | float)}
+            text = ", ".join(f"{what.replace('_', ' ')} {figure}" for what, figure in numbers.items())
+            table.add_row(key.replace("_", " "), text)
     return table
 
 

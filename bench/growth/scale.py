@@ -38,7 +38,7 @@ class Scale(NamedTuple):
 
 def parse_sizes(text: str) -> tuple[int, ...]:
     """The sizes of `1000,2000`; raises ValueError for what cannot be measured."""
-    sizes = tuple(map(int, text.split(",")))
+    sizes = tuple(int(part) if part.isdecimal() else 0 for part in text.split(","))
     if sizes != tuple(sorted(set(sizes))) or any(size < 8 or size % 8 for size in sizes):
-        raise ValueError(f"{text}: give multiples of 8 in ascending order, such as 40,80")
+        raise ValueError(f"--sizes {text}: give multiples of 8 in ascending order, such as 40,80")
     return sizes

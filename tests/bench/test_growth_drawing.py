@@ -71,6 +71,10 @@ def test_shape_without_results_is_left_out():
     assert not any("eight" in text for text in texts(drawn(found), "text"))
 
 
+def test_results_without_sizes_have_no_picture():
+    assert svg(json.dumps({"restart": {"pods": 10000}})) == ""
+
+
 @pytest.mark.parametrize(("most", "step"), [(6.0, 2), (4.9, 1), (230, 50), (0.9, 0.2), (10, 2), (0, 1)])
 def test_ticks_are_round_numbers(most, step):
     assert tick_step(most) == pytest.approx(step)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from bench.growth.limits import limits, marginal_kib
-from bench.growth.report import kept, merge
+from bench.growth.report import RESULTS, kept, merge, results_file
 from bench.growth.scale import Scale, parse_sizes
 
 
@@ -125,6 +125,19 @@ def test_merged_measurement_replaces_only_itself(tmp_path):
     assert [each["kept"] for each in found["restart"]["limits"].values()] == [True]
 
 
+@pytest.mark.parametrize("scale", [Scale(sizes=(1000, 2000)), Scale(cycles=3)])
+def test_trial_never_replaces_results_of_the_full_scale(scale, tmp_path):
+    assert results_file(scale, None) is None
+    assert results_file(scale, tmp_path / "trial.json") == tmp_path / "trial.json"
+    with pytest.raises(ValueError, match="choose another file"):
+        results_file(scale, RESULTS)
+
+
+def test_full_scale_is_merged_into_the_results(tmp_path):
+    assert results_file(Scale(), None) == RESULTS
+    assert results_file(Scale(), tmp_path / "other.json") == tmp_path / "other.json"
+
+
 def test_full_scale_is_what_the_limits_are_for():
     scale = Scale()
     assert (scale.restarted, scale.sets, scale.started, scale.cycled) == (10000, 200, 5000, 1000)
@@ -133,5 +146,5 @@ def test_full_scale_is_what_the_limits_are_for():
 
 @pytest.mark.parametrize("text", ["80,40", "40,40", "41", "0", "many"])
 def test_sizes_that_cannot_be_measured_are_refused(text):
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError, match="multiples of 8"):
         parse_sizes(text)
