@@ -45,8 +45,8 @@ def main() -> int:
             show(name, found[name])
             if options.file:
                 merge(name, found[name], options.file)
-    if options.file == RESULTS:
-        draw()
+            if options.file == RESULTS:
+                draw()
     return 0 if kept(found) else 1
 
 

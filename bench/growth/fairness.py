@@ -6,7 +6,7 @@ import time
 from statistics import median
 from typing import Any
 
-from bench.core.pod_timing import Stopwatch, watching
+from bench.core.pod_timing import watching
 from bench.core.setup import new_namespace, operator, template
 from bench.growth.control_plane import control_plane
 from bench.growth.scale import Scale
@@ -37,17 +37,24 @@ async def measure(scale: Scale) -> Result:
             for share in BESIDE:
                 await stopwatch.created(int(large * share), began)
                 found = await _small(client, f"beside-{share * 100:.0f}")
-                beside.append({"share": share, **found, **_progress(stopwatch, large)})
+                beside.append({"share": share, **found, "share_after": stopwatch.existing / large})
+            created = await stopwatch.created(large, began)
             ready = await stopwatch.ready(large, began)
     return {
-        "large_replicas": large, "large_ready": ready, "pods": SMALL,
-        "alone": _medians(alone), "beside": _medians(beside), "alone_runs": alone, "beside_runs": beside,
+        "large_replicas": large, "large_created": created, "large_ready": ready, "pods": SMALL,
+        **compared(alone, beside), "alone_runs": alone, "beside_runs": beside,
     }  # fmt: skip
 
 
-def _progress(stopwatch: Stopwatch, large: int) -> Result:
-    """How far the large start was when the small set was ready: a run at 1 is not beside it."""
-    return {"share_after": stopwatch.existing / large}
+def compared(alone: list[Result], beside: list[Result]) -> Result:
+    """Both medians. Runs that ended after the last pod of the large start was created were not beside it:
+    they are counted, and left out as long as there are others."""
+    during = [run for run in beside if run["share_after"] < 1]
+    return {
+        "alone": _medians(alone),
+        "beside": _medians(during or beside),
+        "runs_too_late": len(beside) - len(during),
+    }
 
 
 def _medians(runs: list[Result]) -> Result:

@@ -14,10 +14,12 @@ from bench.core.limits import Limit
 
 FLAT = 1.10
 FAIR = 2.0
+TOO_LATE = 2
+"""Of five: a median of fewer than three says little about a start."""
 READY, CALLS = 1.10, 4.0 / 3.5
 """Those of bench.core: 1,000 pods ready / contract floor, and calls / contract's."""
-SET_CALLS = 2
-"""Of a set besides its replicas: its finalizer and its status."""
+SET_CALLS = 3
+"""Of a set besides its replicas: its finalizer, and its status when it is created and when it is available."""
 STEADY = 1.05
 EARLY, LATE = slice(4, 15), slice(-10, None)
 """Cycles: the first four fill caches and pools of the process."""
@@ -38,7 +40,11 @@ def limits(name: str, result: Result) -> list[Limit]:
             return _of_many_sets(result)
         case "fairness":
             what = f"{result['pods']} pods beside {result['large_replicas']:,} replicas / alone"
-            return [Limit(what, result["beside"]["ready"], result["alone"]["ready"], FAIR)]
+            late = "small sets that were ready after the large start"
+            return [
+                Limit(what, result["beside"]["ready"], result["alone"]["ready"], FAIR),
+                Limit(late, result["runs_too_late"], None, TOO_LATE),
+            ]
         case "cycles":
             return _of_cycles(result)
     return _of_sizes(f"gangs of {result['pods_each']}", result["sizes"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from bench.growth.fairness import compared
 from bench.growth.limits import limits, marginal_kib
 from bench.growth.report import RESULTS, kept, merge, results_file
 from bench.growth.scale import Scale, parse_sizes
@@ -82,9 +83,9 @@ def test_restart_that_writes_misses_its_limit():
 @pytest.mark.parametrize(
     ("ready", "calls", "what"),
     [
-        (11.0, 2742, []),
-        (11.1, 2742, ["200 sets at once: ready / floor"]),
-        (11.0, 2743, ["200 sets at once: calls / contract's"]),
+        (11.0, 2971, []),
+        (11.1, 2971, ["200 sets at once: ready / floor"]),
+        (11.0, 2972, ["200 sets at once: calls / contract's"]),
     ],
 )
 def test_many_sets_are_compared_with_their_floor(ready, calls, what):
@@ -92,10 +93,26 @@ def test_many_sets_are_compared_with_their_floor(ready, calls, what):
     assert missed("many_sets", {"sets": 200, "ours": ours, "floor": floor}) == what
 
 
-@pytest.mark.parametrize(("beside", "fair"), [(2.0, True), (2.1, False)])
-def test_small_set_may_take_twice_its_time_alone(beside, fair):
+@pytest.mark.parametrize(
+    ("beside", "late", "fair"), [(2.0, 0, True), (2.1, 0, False), (1.0, 2, True), (1.0, 3, False)]
+)
+def test_small_set_may_take_twice_its_time_alone(beside, late, fair):
     result = {"pods": 10, "large_replicas": 5000, "alone": {"ready": 1.0}, "beside": {"ready": beside}}
-    assert kept({"fairness": result}) is fair
+    assert kept({"fairness": {**result, "runs_too_late": late}}) is fair
+
+
+def test_small_sets_after_the_large_start_are_left_out():
+    alone = [{"ready": 1.0, "floor_ready": 0.5}]
+    beside = [
+        {"ready": 3.0, "floor_ready": 2.0, "share_after": 0.6},
+        {"ready": 1.0, "floor_ready": 0.5, "share_after": 1.0},
+        {"ready": 1.0, "floor_ready": 0.5, "share_after": 1.0},
+    ]
+    assert compared(alone, beside) == {
+        "alone": {"ready": 1.0, "floor_ready": 0.5},
+        "beside": {"ready": 3.0, "floor_ready": 2.0},
+        "runs_too_late": 2,
+    }
 
 
 @pytest.mark.parametrize(
