@@ -19,7 +19,7 @@ TOO_LATE = 2
 READY, CALLS = 1.10, 4.0 / 3.5
 """Those of bench.core: 1,000 pods ready / contract floor, and calls / contract's."""
 SET_CALLS = 3
-"""Of a set besides its replicas: its finalizer, and its status when it is created and when it is available."""
+"""Of a set besides its replicas: its finalizer, and its status when created and when available."""
 STEADY = 1.05
 EARLY, LATE = slice(4, 15), slice(-10, None)
 """Cycles: the first four fill caches and pools of the process."""
