@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from bench.growth.draw import draw
 from bench.growth.report import RESULTS, kept, merge, results_file, show
 from bench.growth.scale import CYCLES, SIZES, Scale, parse_sizes
 
-MEASUREMENTS: Mapping[str, Callable[[Scale], Awaitable[dict[str, Any]]]] = {
+MEASUREMENTS: Mapping[str, Callable[[Scale], Coroutine[Any, Any, dict[str, Any]]]] = {
     "one_pod_gangs": partial(sizes.measure, pods_each=1),
     "gangs_of_8": partial(sizes.measure, pods_each=8),
     "restart": restart.measure,
