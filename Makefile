@@ -108,6 +108,11 @@ bench-dashboard: $(BENCH) ## benchmark the dashboard in a browser, on 5,000 node
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/python -m bench.dashboard
 
+# Not part of `make bench`: it takes close to an hour. ARGS="restart fairness" runs some of its measurements.
+.PHONY: bench-growth
+bench-growth: $(BENCH) ## measure growth up to 10,000 pods, for docs/growth.svg: close to an hour, not part of bench
+	@$(BIN)/python -m bench.growth $(ARGS)
+
 .PHONY: bench-kube
 bench-kube: $(BENCH) ## benchmark the Kubernetes client against a bare loop and two other clients
 	@$(BIN)/python -m bench.kube
