@@ -1,6 +1,6 @@
 """python -m bench.core: floors and operator in one run; prints tables, fails if a limit is missed, and writes
-bench/results/core.json. With names, or with other --replicas, it measures less, and writes nothing. With --peer
-it measures another operator first; if that fails, it says why, writes nothing and exits with 2."""
+bench/results/core.json. With names, or with other --replicas, it measures less, and writes nothing. With
+--peer it measures another operator first; if that fails, it says why, writes nothing and exits with 2."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _measurements(peer: Peer, client: Client, replicas: int) -> Mapping[str, Mea
 
 
 async def _install(client: Client, found: Manifests) -> None:
-    """Install everything but the webhooks, which are only checked: they would refuse the objects of the floors."""
+    """Install everything but the webhooks, which are only checked: they would refuse what floors write."""
     await install.apply_crds(client, found.crds)
     await install.apply(client, found.others)
     await install.apply(client, found.webhooks, dry_run=True)
