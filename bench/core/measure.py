@@ -18,11 +18,13 @@ from bench.core.environment import environment
 from bench.core.pod_timing import all_gone, gone_at, watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import CLIQUES, GANGS, OURS, SETS, OperatorUnderTest, new_namespace, template
+from bench.peer.install import apply_crds
+from bench.peer.manifests import Manifest
 from grove.api.crds.crd import all_definitions
 from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS, PODS
+from grove.kube.client.resource import PODS
 from grove.local.build import binaries
 from grove.local.build.versions import default_minor
 from grove.local.cluster import lifecycle
@@ -83,8 +85,8 @@ async def fresh_cluster() -> AsyncIterator[tuple[Client, LocalCluster]]:
 
 
 async def _install(client: Client) -> None:
-    for crd in all_definitions():
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd, as_type=Object)
+    """Our CRDs, established before the floors use them, as those of a peer are."""
+    await apply_crds(client, [Manifest("the generated CRDs", crd) for crd in all_definitions()])
 
 
 async def start_and_deletion(
