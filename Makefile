@@ -100,8 +100,8 @@ bench-cli: $(BENCH) ## benchmark how soon commands answer, on 500 nodes and 5,00
 	@$(BIN)/python -m bench.cli
 
 .PHONY: bench-core
-bench-core: $(BENCH) ## benchmark the operator against two baselines
-	@$(BIN)/python -m bench.core
+bench-core: $(BENCH) ## benchmark the operator against two baselines (PEER="command" PEER_DIR=manifests: and another one)
+	@$(BIN)/python -m bench.core $(if $(PEER)$(PEER_DIR),--peer "$$PEER" --peer-dir "$$PEER_DIR") $(ARGS)
 
 .PHONY: bench-dashboard
 bench-dashboard: $(BENCH) ## benchmark the dashboard in a browser, on 5,000 nodes and 20,000 pods
