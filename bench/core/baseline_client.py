@@ -5,8 +5,9 @@
 `pods` creates the pods of each replica, two by default. `contract` writes what the API requires of any
 operator: per replica a Service, a PodClique, a PodGang that references its pods, those pods, and one status
 each for clique and gang.
-All objects are created first, so that no pod waits for a status; then the statuses are written. Prints the
-seconds of CPU time from the first request on: what an operator that runs already needs for the same.
+All objects are created first, so that no pod waits for a status; then the statuses are written. Starts
+with the first line that it reads, and prints the seconds of CPU time from then on: what an operator that runs
+already needs for the same.
 """
 
 from __future__ import annotations
@@ -135,6 +136,8 @@ async def run(kind: str, kubeconfig: str, namespace: str, replicas: int, pods_ea
             for number in numbers:
                 await step(bare, number, pods_each)
 
+        print("connected", flush=True)
+        sys.stdin.readline()
         began = time.process_time()
         for step in STEPS[kind]:
             numbers = iter(range(replicas))

@@ -42,9 +42,7 @@ async def contract(
     """All objects and statuses of the contract: created, then pods, cliques and gangs deleted."""
     namespace = await _namespace(client, "contract")
     async with watching(client, namespace) as stopwatch:
-        began = time.monotonic()
         result = await _started(cluster, "contract", replicas, stopwatch, pods_each)
-        result["ready"] = max(result["ready"], time.monotonic() - began)  # until the last status
         kinds = (PODS, CLIQUES, GANGS)
         found = [(kind, name) for kind in kinds for name in await _names(client, kind, namespace)]
         async with gone_at(client, namespace, *kinds) as gone:
@@ -63,17 +61,24 @@ async def _namespace(client: Client, kind: str) -> str:
 async def _started(
     cluster: LocalCluster, kind: str, replicas: int, stopwatch: Stopwatch, pods_each: int = PODS_EACH
 ) -> Result:
-    """Run the client, and wait for its pods."""
-    count, began = replicas * pods_each, time.monotonic()
+    """Run the client, and wait for its pods and its last request, from the moment when it is connected."""
+    count = replicas * pods_each
     command = ("-m", "bench.core.baseline_client", kind, str(cluster.kubeconfig), f"floor-{kind}")
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, str(replicas), str(pods_each), stdout=asyncio.subprocess.PIPE
+        sys.executable, *command, str(replicas), str(pods_each), **pipes
     )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert await process.stdout.readline() == b"connected\n"
+    began = time.monotonic()
+    process.stdin.write(b"start\n")
     created = await stopwatch.created(count, began)
     ready = await stopwatch.ready(count, began)
     printed, _ = await process.communicate()
+    ended = time.monotonic() - began
     assert process.returncode == 0
-    return {"created": created, "ready": ready, "cpu": float(printed)}
+    return {"created": created, "ready": max(ready, ended), "cpu": float(printed)}
 
 
 async def _names(client: Client, resource: Resource, namespace: str) -> list[str]:

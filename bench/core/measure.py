@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from bench.core import floors, foreign_pods, more_measurements, updates_and_restarts
+from bench.core.control_plane import control_plane, install_crds
 from bench.core.environment import environment
 from bench.core.pod_timing import all_gone, gone_at, watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import CLIQUES, GANGS, OURS, SETS, OperatorUnderTest, new_namespace, template
-from bench.peer.install import apply_crds
-from bench.peer.manifests import Manifest
-from grove.api.crds.crd import all_definitions
-from grove.kube.auth import config
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS
-from grove.local.build import binaries
-from grove.local.build.versions import default_minor
-from grove.local.cluster import lifecycle
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.local.progress import ProgressReporter
-from grove.local.state_dir import ClusterSettings, StateDir
 
 REPLICAS = 500
+NODES, SHAPE = 100, "1x5x4x5"
 IDLE_SECONDS = 60.0
 SETTLING = 5.0  # seconds; the last statuses are written about one second after the last pods
 Result = dict[str, Any]
@@ -57,36 +45,13 @@ def measurements(replicas: int = REPLICAS) -> Mapping[str, Measurement]:
 
 async def measure(only: Collection[str] = (), replicas: int = REPLICAS) -> Result:
     """These measurements, or all of them, one after another."""
-    async with fresh_cluster() as (client, cluster):
-        await _install(client)
+    async with control_plane(NODES, SHAPE) as (client, cluster):
+        await install_crds(client)
         result: Result = {"environment": environment(cluster.record.settings.kubernetes)}
         for name, measurement in measurements(replicas).items():
             if not only or name in only:
                 result[name] = await measurement(client, cluster)
     return result
-
-
-@asynccontextmanager
-async def fresh_cluster() -> AsyncIterator[tuple[Client, LocalCluster]]:
-    """A new control plane with 100 nodes, without CRDs; stopped and removed afterwards."""
-    console = Console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
-        state = StateDir(Path(folder) / "cluster")
-        settings = ClusterSettings(kubernetes=default_minor(), nodes=100, gpus=8, shape="1x5x4x5", audit=True)
-        reporter = ProgressReporter(console)
-        cluster = await asyncio.to_thread(
-            lifecycle.up, state, settings, lambda minor: binaries.find(minor, reporter), reporter
-        )
-        try:
-            async with Client(config.load(cluster.kubeconfig)) as client:
-                yield client, cluster
-        finally:
-            lifecycle.down(state)
-
-
-async def _install(client: Client) -> None:
-    """Our CRDs, established before the floors use them, as those of a peer are."""
-    await apply_crds(client, [Manifest("the generated CRDs", crd) for crd in all_definitions()])
 
 
 async def start_and_deletion(

@@ -16,12 +16,13 @@ from typing import Any
 
 import structlog
 
+from bench.core.control_plane import KUBERNETES
 from bench.core.environment import environment
 from bench.growth import cycles, fairness, many_sets, restart, sizes
-from bench.growth.control_plane import KUBERNETES, NODES
 from bench.growth.draw import draw
 from bench.growth.report import RESULTS, kept, merge, results_file, show
 from bench.growth.scale import CYCLES, SIZES, Scale, parse_sizes
+from bench.growth.sets import NODES
 
 MEASUREMENTS: Mapping[str, Callable[[Scale], Coroutine[Any, Any, dict[str, Any]]]] = {
     "one_pod_gangs": partial(sizes.measure, pods_each=1),

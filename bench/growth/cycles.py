@@ -9,10 +9,9 @@ from typing import Any
 from bench.core.pod_timing import watching
 from bench.core.process_cost import cost
 from bench.core.setup import new_namespace, operator
-from bench.growth.control_plane import control_plane
 from bench.growth.progress import say
 from bench.growth.scale import Scale
-from bench.growth.sets import create_set, delete_set, resident_mib, set_of
+from bench.growth.sets import create_set, delete_set, new_control_plane, resident_mib, set_of
 
 NAMESPACE = "cycles"
 PODS_EACH = 8
@@ -24,7 +23,7 @@ Result = dict[str, Any]
 async def measure(scale: Scale) -> Result:
     """The memory after each cycle, when all of its objects are gone."""
     memory, replicas = [], scale.cycled // PODS_EACH
-    async with control_plane() as (client, cluster):
+    async with new_control_plane() as (client, cluster):
         await new_namespace(client, NAMESPACE)
         async with operator(cluster) as process, watching(client, NAMESPACE) as stopwatch:
             idle = resident_mib(process.pid)

@@ -9,9 +9,8 @@ from typing import Any
 
 from bench.core.pod_timing import watching
 from bench.core.setup import new_namespace, operator, template
-from bench.growth.control_plane import control_plane
 from bench.growth.scale import Scale
-from bench.growth.sets import all_sent, create_set, set_of
+from bench.growth.sets import all_sent, create_set, new_control_plane, set_of
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS
@@ -28,7 +27,7 @@ async def measure(scale: Scale) -> Result:
     """The median of five small sets alone, and of five beside the start. Bare pods at the same moments show
     what the API server and the scheduler take, which all pods share."""
     large = scale.started
-    async with control_plane() as (client, cluster), operator(cluster):
+    async with new_control_plane() as (client, cluster), operator(cluster):
         alone = [await _small(client, f"alone-{number}") for number in range(ALONE)]
         await new_namespace(client, "large")
         async with watching(client, "large") as stopwatch:

@@ -8,9 +8,8 @@ from typing import Any
 from bench.core.pod_timing import watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import new_namespace, operator
-from bench.growth.control_plane import control_plane
 from bench.growth.scale import PODS_OF_A_SET, Scale
-from bench.growth.sets import all_sent, create_set, set_of, until_quiet
+from bench.growth.sets import all_sent, create_set, new_control_plane, set_of, until_quiet
 from bench.growth.sizes import contract_floor
 
 NAMESPACE = "sets"
@@ -21,7 +20,7 @@ async def measure(scale: Scale) -> Result:
     """Sets of one replica of five pods, against the floor of as many replicas."""
     pods = scale.sets * PODS_OF_A_SET
     floor = await contract_floor(scale.sets, PODS_OF_A_SET)
-    async with control_plane() as (client, cluster):
+    async with new_control_plane() as (client, cluster):
         await new_namespace(client, NAMESPACE)
         audit = Audit(cluster.state.audit_log)
         async with operator(cluster) as process, watching(client, NAMESPACE) as stopwatch:

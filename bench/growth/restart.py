@@ -6,12 +6,12 @@ import asyncio
 import time
 from typing import Any
 
+from bench.core.control_plane import ControlPlane
 from bench.core.pod_timing import watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import new_namespace, operator
-from bench.growth.control_plane import ControlPlane, control_plane
 from bench.growth.scale import Scale
-from bench.growth.sets import create_set, resident_mib, set_of, until_quiet, writes
+from bench.growth.sets import create_set, new_control_plane, resident_mib, set_of, until_quiet, writes
 
 NAMESPACE = "growth"
 IDLE = 5.0  # seconds with next to no CPU, after which the first passes are over
@@ -23,7 +23,7 @@ async def measure(scale: Scale) -> Result:
     """One-pod gangs, which are the most objects for their pods. The operator runs without an election: one
     that finds the lease released needs one more write, one whose predecessor was killed waits for its end."""
     pods = scale.restarted
-    async with control_plane() as plane:
+    async with new_control_plane() as plane:
         client, cluster = plane
         await new_namespace(client, NAMESPACE)
         audit = Audit(cluster.state.audit_log)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from bench.core.baseline_client import IN_FLIGHT
+from bench.core.control_plane import ControlPlane, control_plane, install_crds
 from bench.core.pod_timing import all_gone, gone_at
 from bench.core.process_cost import Audit
 from bench.core.setup import CLIQUES, GANGS, SETS, template
@@ -17,10 +19,20 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS
 
+NODES, SHAPE = 200, "2x5x4x5"
+"""Of 250 pods each: room for five times the largest size."""
 CONTRACT_CALLS = 5
 """Of each replica besides its pods: creates of a Service, a clique and a gang, and two statuses."""
 STILL = 25.0  # seconds; during a large start statuses may be delayed by twenty
 Result = dict[str, Any]
+
+
+@asynccontextmanager
+async def new_control_plane() -> AsyncIterator[ControlPlane]:
+    """A control plane with our CRDs, and room for the largest size."""
+    async with control_plane(NODES, SHAPE) as plane:
+        await install_crds(plane.client)
+        yield plane
 
 
 def set_of(replicas: int, pods_each: int, name: str = "growth") -> Result:

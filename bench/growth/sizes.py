@@ -9,10 +9,17 @@ from bench.core import floors
 from bench.core.pod_timing import watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import new_namespace, operator
-from bench.growth.control_plane import control_plane
 from bench.growth.progress import say
 from bench.growth.scale import Scale
-from bench.growth.sets import CONTRACT_CALLS, create_set, delete_set, resident_mib, set_of, until_quiet
+from bench.growth.sets import (
+    CONTRACT_CALLS,
+    create_set,
+    delete_set,
+    new_control_plane,
+    resident_mib,
+    set_of,
+    until_quiet,
+)
 
 NAMESPACE = "growth"
 Result = dict[str, Any]
@@ -34,7 +41,7 @@ async def measure(scale: Scale, pods_each: int) -> Result:
 
 
 async def contract_floor(replicas: int, pods_each: int) -> Result:
-    async with control_plane() as (client, cluster):
+    async with new_control_plane() as (client, cluster):
         found = await floors.contract(client, cluster, replicas, pods_each)
     pods = replicas * pods_each
     calls = replicas * CONTRACT_CALLS + pods
@@ -48,7 +55,7 @@ async def contract_floor(replicas: int, pods_each: int) -> Result:
 
 async def _operator(replicas: int, pods_each: int) -> Result:
     pods = replicas * pods_each
-    async with control_plane() as (client, cluster):
+    async with new_control_plane() as (client, cluster):
         await new_namespace(client, NAMESPACE)
         audit = Audit(cluster.state.audit_log)
         async with operator(cluster) as process, watching(client, NAMESPACE) as stopwatch:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.core import floors, more_measurements, updates_and_restarts
-from bench.core.measure import fresh_cluster, start_and_deletion
+from bench.core.control_plane import control_plane, until_garbage_collected
+from bench.core.measure import NODES, SHAPE, start_and_deletion
 from bench.core.setup import OperatorUnderTest
 from bench.peer import install, manifests, process
 from bench.peer.command import Command, parse
@@ -42,7 +43,7 @@ def read(command: str, folder: str) -> Peer:
 async def measure(peer: Peer, only: Collection[str], replicas: int) -> Result:
     """The floors and the peer, keys as in our own results, but `operator` for `ours`. Raises PeerError."""
     result: Result = {"command": peer.command.name}
-    async with fresh_cluster() as (client, cluster):
+    async with control_plane(NODES, SHAPE) as (client, cluster):
         await _install(client, peer.manifests)
         for name, measurement in _measurements(peer, client, replicas).items():
             if name == "ours":  # floors have no operator that could serve webhooks
@@ -68,6 +69,7 @@ def _measurements(peer: Peer, client: Client, replicas: int) -> Mapping[str, Mea
 async def _install(client: Client, found: Manifests) -> None:
     """Install everything but the webhooks, which are only checked: they would refuse what floors write."""
     await install.apply_crds(client, found.crds)
+    await until_garbage_collected(client)
     await install.apply(client, found.others)
     await install.apply(client, found.webhooks, dry_run=True)
 

@@ -1,4 +1,4 @@
-"""A new control plane for each run, so that no run pays for what another has left in etcd and in caches."""
+"""A new control plane for a run, so that no run pays for what another has left in etcd and in caches."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ from grove.local.cluster.lifecycle import LocalCluster
 from grove.local.progress import ProgressReporter
 from grove.local.state_dir import ClusterSettings, StateDir
 
-NODES, SHAPE = 200, "2x5x4x5"
-"""Of 250 pods each: room for five times the largest size."""
 KUBERNETES = default_minor()
 _PATIENCE = 120.0  # seconds; the garbage collector looks for new kinds every 30 s
 
@@ -40,28 +38,33 @@ class ControlPlane(NamedTuple):
 
 
 @asynccontextmanager
-async def control_plane() -> AsyncIterator[ControlPlane]:
-    reporter = ProgressReporter(Console(stderr=True, quiet=True))
-    settings = ClusterSettings(kubernetes=KUBERNETES, nodes=NODES, gpus=8, shape=SHAPE, audit=True)
-    with tempfile.TemporaryDirectory(prefix="grove-growth-") as folder:
+async def control_plane(nodes: int, shape: str) -> AsyncIterator[ControlPlane]:
+    """A control plane without CRDs; stopped and removed afterwards."""
+    reporter = ProgressReporter(Console(stderr=True))
+    settings = ClusterSettings(kubernetes=KUBERNETES, nodes=nodes, gpus=8, shape=shape, audit=True)
+    with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
         state = StateDir(Path(folder) / "cluster")
         cluster = await asyncio.to_thread(
             lifecycle.up, state, settings, lambda minor: binaries.find(minor, reporter), reporter
         )
         try:
             async with Client(config.load(cluster.kubeconfig)) as client:
-                for crd in all_definitions():
-                    await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd, as_type=Object)
-                await _garbage_collected(client)
                 yield ControlPlane(client, cluster)
         finally:
             lifecycle.down(state)
 
 
-async def _garbage_collected(client: Client) -> None:
-    """Wait until the garbage collector knows our kinds. It watches them from then on, which takes CPU: a
-    short run would be over before, and a long one would not. A ConfigMap whose owner does not exist is
-    deleted once the owner's kind is known; each is retried later and later, hence a new one every second."""
+async def install_crds(client: Client) -> None:
+    """Install our CRDs, and wait until the whole control plane knows them."""
+    for crd in all_definitions():
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd, as_type=Object)
+    await until_garbage_collected(client)
+
+
+async def until_garbage_collected(client: Client) -> None:
+    """Wait until the garbage collector knows our kinds. It watches them from then on, which takes CPU: the
+    first run and short runs would be over before. A ConfigMap whose owner does not exist is deleted once the
+    owner's kind is known; each is retried later and later, hence a new one every second."""
     async with asyncio.timeout(_PATIENCE):
         for number in range(int(_PATIENCE)):
             name = f"garbage-{number}"
