@@ -100,13 +100,18 @@ bench-cli: $(BENCH) ## benchmark how soon commands answer, on 500 nodes and 5,00
 	@$(BIN)/python -m bench.cli
 
 .PHONY: bench-core
-bench-core: $(BENCH) ## benchmark the operator against two baselines
-	@$(BIN)/python -m bench.core
+bench-core: $(BENCH) ## benchmark the operator against two baselines (PEER="command" PEER_DIR=manifests: and another one)
+	@$(BIN)/python -m bench.core $(if $(PEER)$(PEER_DIR),--peer "$$PEER" --peer-dir "$$PEER_DIR") $(ARGS)
 
 .PHONY: bench-dashboard
 bench-dashboard: $(BENCH) ## benchmark the dashboard in a browser, on 5,000 nodes and 20,000 pods
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/python -m bench.dashboard
+
+# Not part of `make bench`: it takes close to an hour. ARGS="restart fairness" runs some of its measurements.
+.PHONY: bench-growth
+bench-growth: $(BENCH) ## measure growth up to 10,000 pods, for docs/growth.svg: close to an hour, not part of bench
+	@$(BIN)/python -m bench.growth $(ARGS)
 
 .PHONY: bench-kube
 bench-kube: $(BENCH) ## benchmark the Kubernetes client against a bare loop and two other clients

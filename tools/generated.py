@@ -10,6 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bench.growth import draw
+from bench.growth.report import RESULTS
+
 from grove.api.crds import crd
 from grove.cli.commands.crds import render
 from grove.dynamo.api import crd_definitions
@@ -73,6 +76,12 @@ def kubernetes_versions() -> Files:
     return {Path("docs/kubernetes-versions.md"): versions_page.page()}
 
 
+def growth_curves() -> Files:
+    """The curves of `make bench-growth`; none before its first results."""
+    text = draw.svg(RESULTS.read_text()) if RESULTS.exists() else ""
+    return {draw.PICTURE.relative_to(ROOT): text} if text else {}
+
+
 GENERATORS: tuple[Callable[[], Files], ...] = (
     crds,
     dynamo_crds,
@@ -81,6 +90,7 @@ GENERATORS: tuple[Callable[[], Files], ...] = (
     chart_values,
     kubernetes_versions,
     dashboard_words,
+    growth_curves,
 )
 OWNED_FOLDERS = (CRDS, DYNAMO_CRDS)
 """Folders with only generated files: other files in them are obsolete."""

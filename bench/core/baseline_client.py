@@ -1,11 +1,13 @@
 """The floors: clients without any logic, 32 requests in flight. Runs as a separate process.
 
-    python -m bench.core.baseline_client pods|contract KUBECONFIG NAMESPACE REPLICAS
+    python -m bench.core.baseline_client pods|contract KUBECONFIG NAMESPACE REPLICAS [PODS]
 
-`pods` creates two pods per replica. `contract` writes what the API requires of any operator: per replica a
-Service, a PodClique, a PodGang that references two pods, those pods, and one status each for clique and gang.
-All objects are created first, so that no pod waits for a status; then the statuses are written. Prints the
-seconds of CPU time from the first request on: what an operator that runs already needs for the same.
+`pods` creates the pods of each replica, two by default. `contract` writes what the API requires of any
+operator: per replica a Service, a PodClique, a PodGang that references its pods, those pods, and one status
+each for clique and gang.
+All objects are created first, so that no pod waits for a status; then the statuses are written. Starts
+with the first line that it reads, and prints the seconds of CPU time from then on: what an operator that runs
+already needs for the same.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import msgspec
 from grove.kube.auth import config, tls
 
 IN_FLIGHT = 32
+PODS_EACH = 2
 GROVE = "/apis/grove.io/v1alpha1/namespaces/{}/podcliques"
 GANGS = "/apis/scheduler.grove.io/v1alpha1/namespaces/{}/podgangs"
 PODS = "/api/v1/namespaces/{}/pods"
@@ -78,34 +81,34 @@ def _pod(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD_SPEC}
 
 
-async def pods(bare: BareClient, replica: int) -> None:
-    for number in range(2):
+async def pods(bare: BareClient, replica: int, count: int) -> None:
+    for number in range(count):
         await bare.post(PODS, _pod(f"floor-{replica}-{number}"))
 
 
-async def objects(bare: BareClient, replica: int) -> None:
+async def objects(bare: BareClient, replica: int, count: int) -> None:
     """Service, clique, gang and pods of a replica."""
     name = f"floor-{replica}"
-    names = [f"{name}-worker-{number}" for number in range(2)]
+    names = [f"{name}-worker-{number}" for number in range(count)]
     service = {"clusterIP": "None", "selector": {"app.kubernetes.io/instance": name}}
     await bare.post(
         SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": _meta(name), "spec": service}
     )
-    spec = {"roleName": "worker", "replicas": 2, "minAvailable": 2, "podSpec": POD_SPEC}
+    spec = {"roleName": "worker", "replicas": count, "minAvailable": count, "podSpec": POD_SPEC}
     clique = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "metadata": _meta(name), "spec": spec}
     created = await bare.post(GROVE, clique)
     references = [{"namespace": "default", "name": pod} for pod in names]
-    group = {"name": name, "minReplicas": 2, "podReferences": references}
+    group = {"name": name, "minReplicas": count, "podReferences": references}
     gang = {"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGang", "metadata": _meta(name)}
     await bare.post(GANGS, {**gang, "spec": {"podgroups": [group]}})
     for pod in names:
         await bare.post(PODS, _pod(pod, created))
 
 
-async def statuses(bare: BareClient, replica: int) -> None:
+async def statuses(bare: BareClient, replica: int, count: int) -> None:
     """The statuses of clique and gang."""
     name = f"floor-{replica}"
-    counts = {"replicas": 2, "readyReplicas": 2, "scheduledReplicas": 2, "updatedReplicas": 2}
+    counts = dict.fromkeys(("replicas", "readyReplicas", "scheduledReplicas", "updatedReplicas"), count)
     await bare.patch_status(GROVE, name, {**counts, "scheduleGatedReplicas": 0})
     await bare.patch_status(GANGS, name, {"phase": "Running"})
 
@@ -120,19 +123,21 @@ async def connected(kubeconfig: str, namespace: str) -> AsyncIterator[BareClient
         yield BareClient(session, found.server, namespace)
 
 
-Step = Callable[[BareClient, int], Awaitable[None]]
+Step = Callable[[BareClient, int, int], Awaitable[None]]
 STEPS: dict[str, tuple[Step, ...]] = {"pods": (pods,), "contract": (objects, statuses)}
 """What is done for all replicas, one step after another."""
 
 
-async def run(kind: str, kubeconfig: str, namespace: str, replicas: int) -> float:
+async def run(kind: str, kubeconfig: str, namespace: str, replicas: int, pods_each: int = PODS_EACH) -> float:
     """Returns the seconds of CPU time."""
     async with connected(kubeconfig, namespace) as bare:
 
         async def worker(step: Step, numbers: Iterator[int]) -> None:
             for number in numbers:
-                await step(bare, number)
+                await step(bare, number, pods_each)
 
+        print("connected", flush=True)
+        sys.stdin.readline()
         began = time.process_time()
         for step in STEPS[kind]:
             numbers = iter(range(replicas))
@@ -141,4 +146,4 @@ async def run(kind: str, kubeconfig: str, namespace: str, replicas: int) -> floa
 
 
 if __name__ == "__main__":
-    print(asyncio.run(run(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+    print(asyncio.run(run(sys.argv[1], sys.argv[2], sys.argv[3], *map(int, sys.argv[4:]))))

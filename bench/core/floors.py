@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from bench.core.baseline_client import IN_FLIGHT
+from bench.core.baseline_client import IN_FLIGHT, PODS_EACH
 from bench.core.pod_timing import Stopwatch, gone_at, watching
 from bench.core.setup import CLIQUES, GANGS, new_namespace
 from grove.kube.client.client import Client
@@ -18,7 +18,6 @@ from grove.kube.client.resource import NAMESPACES, PODS, Resource
 from grove.kube.errors import NotFound
 from grove.local.cluster.lifecycle import LocalCluster
 
-PODS_EACH = 2
 Result = dict[str, Any]
 
 
@@ -37,13 +36,13 @@ async def pods(client: Client, cluster: LocalCluster, replicas: int) -> Result:
     return result
 
 
-async def contract(client: Client, cluster: LocalCluster, replicas: int) -> Result:
+async def contract(
+    client: Client, cluster: LocalCluster, replicas: int, pods_each: int = PODS_EACH
+) -> Result:
     """All objects and statuses of the contract: created, then pods, cliques and gangs deleted."""
     namespace = await _namespace(client, "contract")
     async with watching(client, namespace) as stopwatch:
-        began = time.monotonic()
-        result = await _started(cluster, "contract", replicas, stopwatch)
-        result["ready"] = max(result["ready"], time.monotonic() - began)  # until the last status
+        result = await _started(cluster, "contract", replicas, stopwatch, pods_each)
         kinds = (PODS, CLIQUES, GANGS)
         found = [(kind, name) for kind in kinds for name in await _names(client, kind, namespace)]
         async with gone_at(client, namespace, *kinds) as gone:
@@ -59,18 +58,27 @@ async def _namespace(client: Client, kind: str) -> str:
     return f"floor-{kind}"
 
 
-async def _started(cluster: LocalCluster, kind: str, replicas: int, stopwatch: Stopwatch) -> Result:
-    """Run the client, and wait for its pods."""
-    count, began = replicas * PODS_EACH, time.monotonic()
+async def _started(
+    cluster: LocalCluster, kind: str, replicas: int, stopwatch: Stopwatch, pods_each: int = PODS_EACH
+) -> Result:
+    """Run the client, and wait for its pods and its last request, from the moment when it is connected."""
+    count = replicas * pods_each
     command = ("-m", "bench.core.baseline_client", kind, str(cluster.kubeconfig), f"floor-{kind}")
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, str(replicas), stdout=asyncio.subprocess.PIPE
+        sys.executable, *command, str(replicas), str(pods_each), **pipes
     )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert await process.stdout.readline() == b"connected\n"
+    began = time.monotonic()
+    process.stdin.write(b"start\n")
     created = await stopwatch.created(count, began)
     ready = await stopwatch.ready(count, began)
     printed, _ = await process.communicate()
+    ended = time.monotonic() - began
     assert process.returncode == 0
-    return {"created": created, "ready": ready, "cpu": float(printed)}
+    return {"created": created, "ready": max(ready, ended), "cpu": float(printed)}
 
 
 async def _names(client: Client, resource: Resource, namespace: str) -> list[str]:

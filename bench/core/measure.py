@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from bench.core import floors, foreign_pods, more_measurements, updates_and_restarts
+from bench.core.control_plane import control_plane, install_crds
 from bench.core.environment import environment
 from bench.core.pod_timing import all_gone, gone_at, watching
 from bench.core.process_cost import Audit, cost
-from bench.core.setup import CLIQUES, GANGS, SETS, new_namespace, operator, template
-from grove.api.crds.crd import all_definitions
-from grove.kube.auth import config
+from bench.core.setup import CLIQUES, GANGS, OURS, SETS, OperatorUnderTest, new_namespace, template
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
-from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS, PODS
-from grove.local.build import binaries
-from grove.local.build.versions import default_minor
-from grove.local.cluster import lifecycle
+from grove.kube.client.resource import PODS
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.local.progress import ProgressReporter
-from grove.local.state_dir import ClusterSettings, StateDir
 
 REPLICAS = 500
+NODES, SHAPE = 100, "1x5x4x5"
 IDLE_SECONDS = 60.0
 SETTLING = 5.0  # seconds; the last statuses are written about one second after the last pods
 Result = dict[str, Any]
@@ -41,7 +32,7 @@ def measurements(replicas: int = REPLICAS) -> Mapping[str, Measurement]:
     return {
         "pod_floor": partial(floors.pods, replicas=replicas),
         "floor": partial(floors.contract, replicas=replicas),
-        "ours": partial(_ours, replicas=replicas),
+        "ours": partial(start_and_deletion, replicas=replicas),
         "grouped": more_measurements.grouped,
         "small": more_measurements.small,
         "updated": updates_and_restarts.updated,
@@ -54,44 +45,31 @@ def measurements(replicas: int = REPLICAS) -> Mapping[str, Measurement]:
 
 async def measure(only: Collection[str] = (), replicas: int = REPLICAS) -> Result:
     """These measurements, or all of them, one after another."""
-    console = Console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="grove-bench-") as folder:
-        state = StateDir(Path(folder) / "cluster")
-        settings = ClusterSettings(kubernetes=default_minor(), nodes=100, gpus=8, shape="1x5x4x5", audit=True)
-        reporter = ProgressReporter(console)
-        cluster = await asyncio.to_thread(
-            lifecycle.up, state, settings, lambda minor: binaries.find(minor, reporter), reporter
-        )
-        result: Result = {"environment": environment(settings.kubernetes)}
-        try:
-            async with Client(config.load(cluster.kubeconfig)) as client:
-                await _install(client)
-                for name, measurement in measurements(replicas).items():
-                    if not only or name in only:
-                        result[name] = await measurement(client, cluster)
-        finally:
-            lifecycle.down(state)
+    async with control_plane(NODES, SHAPE) as (client, cluster):
+        await install_crds(client)
+        result: Result = {"environment": environment(cluster.record.settings.kubernetes)}
+        for name, measurement in measurements(replicas).items():
+            if not only or name in only:
+                result[name] = await measurement(client, cluster)
     return result
 
 
-async def _install(client: Client) -> None:
-    for crd in all_definitions():
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd, as_type=Object)
-
-
-async def _ours(client: Client, cluster: LocalCluster, replicas: int) -> Result:
-    namespace, pods, name = "ours", replicas * floors.PODS_EACH, "scale-test"
+async def start_and_deletion(
+    client: Client, cluster: LocalCluster, replicas: int, tested: OperatorUnderTest = OURS
+) -> Result:
+    """A set of this many replicas: started, at rest, annotated, scaled to half and back, and deleted."""
+    namespace, pods, name = "started", replicas * floors.PODS_EACH, "scale-test"
     await new_namespace(client, namespace)
-    audit = Audit(cluster.state.audit_log)
-    async with operator(cluster) as process, watching(client, namespace) as stopwatch:
+    audit = Audit(cluster.state.audit_log, tested.user)
+    async with tested.running(cluster) as pid, watching(client, namespace) as stopwatch:
         audit.calls()
-        before = cost(process.pid)
+        before = cost(pid)
         began = time.monotonic()
         await client.create(SETS, template(name, replicas), namespace=namespace, as_type=Object)
         created = await stopwatch.created(pods, began)
         ready = await stopwatch.ready(pods, began)
         await asyncio.sleep(SETTLING)
-        calls, spent = audit.calls(), cost(process.pid)
+        calls, spent = audit.calls(), cost(pid)
         await asyncio.sleep(IDLE_SECONDS)
         idle = audit.calls()
         touched = {"metadata": {"annotations": {"example.com/touched": "yes"}}}

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.core.pod_timing import all_gone, watching
 from bench.core.process_cost import Audit, cost
-from bench.core.setup import SETS, new_namespace, operator, template
+from bench.core.setup import OURS, SETS, OperatorUnderTest, new_namespace, operator, template
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS
@@ -47,11 +47,11 @@ async def grouped(client: Client, cluster: LocalCluster) -> Result:
     }  # fmt: skip
 
 
-async def small(client: Client, cluster: LocalCluster) -> Result:
+async def small(client: Client, cluster: LocalCluster, tested: OperatorUnderTest = OURS) -> Result:
     """From apply to ready: ten pods of a set against ten bare pods, the median of five runs each."""
     await new_namespace(client, "small")
     bare, ours = [], []
-    async with operator(cluster), watching(client, "small") as stopwatch:
+    async with tested.running(cluster), watching(client, "small") as stopwatch:
         for number in range(5):
             spec = template("scale-test", 1)["spec"]["template"]["cliques"][0]["spec"]["podSpec"]
             began = time.monotonic()

@@ -15,7 +15,7 @@ from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS, Resource
 from grove.plan.members.pod_state import ready
 
-_PATIENCE = 600.0
+_PATIENCE = 1800.0  # seconds; 10,000 gangs of one pod take minutes to start
 
 
 class Stopwatch:
@@ -33,6 +33,10 @@ class Stopwatch:
         elif old is not None:
             self._ready.discard(old.metadata.name)
         self._changed.set()
+
+    @property
+    def existing(self) -> int:
+        return len(self._cache)
 
     async def created(self, count: int, since: float) -> float:
         return await self._until(lambda: len(self._cache) >= count, since)

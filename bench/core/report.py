@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.core.limits import Limit, limits
+from bench.peer.comparison import comparison
 
 RESULTS = Path(__file__).parents[1] / "results" / "core.json"
 Result = dict[str, Any]
@@ -30,13 +31,21 @@ def show(result: Result) -> None:
     table = Table("limit", "floor", "ours", "measured", "at most", "", box=None)
     for limit in limits(result):
         table.add_row(*_row(limit))
-    calls = Table("calls", "", box=None)
-    for run in ("ours", "updated"):
-        for call, count in result.get(run, {}).get("by_call", {}).items():
-            calls.add_row(f"{run}: {call}", str(count))
-    for part in (times, table, calls):
+    compared = [comparison(result)] if "peer" in result else []
+    for part in (times, table, _calls(result), *compared):
         if part.row_count:
             console.print(part)
+
+
+def _calls(result: Result) -> Table:
+    """The calls by verb and resource, also those of the peer."""
+    table, peer = Table("calls", "", box=None), result.get("peer", {})
+    runs = {"ours": result.get("ours"), "updated": result.get("updated")}
+    runs |= {"peer": peer.get("operator"), "peer updated": peer.get("updated")}
+    for name, run in runs.items():
+        for call, count in (run or {}).get("by_call", {}).items():
+            table.add_row(f"{name}: {call}", str(count))
+    return table
 
 
 def _row(limit: Limit) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -49,6 +49,23 @@ async def operator(cluster: LocalCluster, **placement: str) -> AsyncIterator[asy
     finally:
         process.terminate()
         await process.wait()
+
+
+class OperatorUnderTest(NamedTuple):
+    """An operator that is measured: what starts it, and the user of its requests in the audit log."""
+
+    user: str
+    running: Callable[[LocalCluster], AbstractAsyncContextManager[int]]
+    """Starts it, yields the id of its process once it reconciles sets, and stops it."""
+
+
+@asynccontextmanager
+async def _ours(cluster: LocalCluster) -> AsyncIterator[int]:
+    async with operator(cluster) as process:
+        yield process.pid
+
+
+OURS = OperatorUnderTest(OPERATOR, _ours)
 
 
 async def new_namespace(client: Client, name: str) -> None:

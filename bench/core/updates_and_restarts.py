@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.core.pod_timing import all_gone, watching
 from bench.core.process_cost import Audit
-from bench.core.setup import SETS, new_namespace, operator, template
+from bench.core.setup import OURS, SETS, OperatorUnderTest, new_namespace, template
 from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import Cache
 from grove.kube.cache.reflector import Reflector
@@ -32,9 +32,9 @@ CRASHED = {
 Result = dict[str, Any]
 
 
-async def updated(client: Client, cluster: LocalCluster) -> Result:
+async def updated(client: Client, cluster: LocalCluster, tested: OperatorUnderTest = OURS) -> Result:
     """10 replicas of a frontend and a group of three: every pod is replaced, one unit at a time."""
-    async with _deployed(client, cluster, "updated") as (audit, until):
+    async with _deployed(client, cluster, tested, "updated") as (audit, until):
         template_ = template("groups", REPLICAS)["spec"]["template"]
         for clique in template_["cliques"]:
             clique["spec"]["podSpec"]["containers"][0]["image"] = "model:2"
@@ -51,7 +51,7 @@ async def updated(client: Client, cluster: LocalCluster) -> Result:
 
 async def recycled(client: Client, cluster: LocalCluster) -> Result:
     """One replica of seven pods whose frontend crashed: all of them are replaced at once."""
-    async with _deployed(client, cluster, "recycled", terminationDelay="1s") as (audit, until):
+    async with _deployed(client, cluster, OURS, "recycled", terminationDelay="1s") as (audit, until):
         audit.calls()
         labels = "grove.io/podclique=groups-0-frontend"
         (pod,) = (await client.list(PODS, as_type=Object, namespace="recycled", labels=labels)).items
@@ -79,7 +79,7 @@ async def _patch(client: Client, namespace: str, body: Result) -> None:
 
 @asynccontextmanager
 async def _deployed(
-    client: Client, cluster: LocalCluster, namespace: str, **template_fields: Any
+    client: Client, cluster: LocalCluster, tested: OperatorUnderTest, namespace: str, **template_fields: Any
 ) -> AsyncIterator[tuple[Audit, Any]]:
     """Deploy the set and wait until it is ready; yields the operator's calls, and a function that waits for a
     status."""
@@ -95,12 +95,12 @@ async def _deployed(
                 changed.clear()
                 await changed.wait()
 
-    async with operator(cluster), watching(client, namespace) as stopwatch:
+    async with tested.running(cluster), watching(client, namespace) as stopwatch:
         task = asyncio.create_task(Reflector(client, sets).run())
         await client.create(SETS, body, namespace=namespace, as_type=Object)
         await stopwatch.ready(REPLICAS * PODS_EACH, time.monotonic())
         await asyncio.sleep(SETTLING)
-        yield Audit(cluster.state.audit_log), until
+        yield Audit(cluster.state.audit_log, tested.user), until
         await client.delete(SETS, "groups", namespace=namespace, as_type=Object)
         await stopwatch.at_most(0, time.monotonic())
         await all_gone(client, SETS, namespace)  # or the operator of the next measurement deletes the rest

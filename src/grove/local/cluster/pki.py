@@ -86,6 +86,11 @@ def issue_all(folder: Path, now: datetime.datetime) -> Pki:
     return pki
 
 
+def sign_client(pki: Pki, name: str, now: datetime.datetime, *, group: str) -> None:
+    """Sign a certificate for one more user of the cluster: `name`, in this group."""
+    _sign(pki, "ca", name, now, group=group)
+
+
 def write_kubeconfig(pki: Pki, client: str, server: str, path: Path) -> None:
     """Write a kubeconfig with inline certificates, so that it can be copied."""
     pair = pki.pair(client)
