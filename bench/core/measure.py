@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
+from bench.control_plane import control_plane, install_crds
 from bench.core import floors, foreign_pods, more_measurements, updates_and_restarts
-from bench.core.control_plane import control_plane, install_crds
-from bench.core.environment import environment
 from bench.core.pod_timing import all_gone, gone_at, watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import CLIQUES, GANGS, OURS, SETS, OperatorUnderTest, new_namespace, template
+from bench.environment import environment
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import PODS

@@ -16,8 +16,8 @@ from typing import Any
 
 import structlog
 
-from bench.core.control_plane import KUBERNETES
-from bench.core.environment import environment
+from bench.control_plane import KUBERNETES
+from bench.environment import environment
 from bench.growth import cycles, fairness, many_sets, restart, sizes
 from bench.growth.draw import draw
 from bench.growth.report import RESULTS, kept, merge, results_file, show

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Any
 
-from bench.core.control_plane import ControlPlane
+from bench.control_plane import ControlPlane
 from bench.core.pod_timing import watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import new_namespace, operator

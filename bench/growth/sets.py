@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.control_plane import ControlPlane, control_plane, install_crds
 from bench.core.baseline_client import IN_FLIGHT
-from bench.core.control_plane import ControlPlane, control_plane, install_crds
 from bench.core.pod_timing import all_gone, gone_at
 from bench.core.process_cost import Audit
 from bench.core.setup import CLIQUES, GANGS, SETS, template

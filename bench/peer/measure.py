@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.control_plane import control_plane, until_garbage_collected
 from bench.core import floors, more_measurements, updates_and_restarts
-from bench.core.control_plane import control_plane, until_garbage_collected
 from bench.core.measure import NODES, SHAPE, start_and_deletion
 from bench.core.setup import OperatorUnderTest
 from bench.peer import install, manifests, process

@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from bench.core.environment import environment
 from bench.core.pod_timing import watching
 from bench.core.setup import CLIQUES, GANGS, SETS, new_namespace, operator, template
+from bench.environment import environment
 from bench.sharding.ranges import equal_ranges, hash_of
 from grove.api.crds.crd import all_definitions
 from grove.api.naming import labels

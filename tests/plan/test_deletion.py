@@ -89,7 +89,9 @@ def deleted(found: OwnedObjects) -> set[str]:
 
 
 CLAIMS = {"of all", "of group", "of clique"}
-REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
+PARTS = {"group", "alone", "member", "gang", "autoscaler"}
+REST = {"service", *PARTS, *CLAIMS}
+TERMINATING = part(Pod, "one", "alone", terminating=True)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +99,9 @@ REST = {"service", "group", "alone", "member", "gang", "autoscaler"} | CLAIMS
     [
         pytest.param(owned_objects(), {"one", "two"}, id="pods first"),
         pytest.param(owned_objects(pods=()), REST, id="then the rest"),
+        pytest.param(owned_objects(pods=(TERMINATING,), claims=()), PARTS, id="parts before pods are gone"),
         pytest.param(
-            owned_objects(pods=(part(Pod, "one", "alone", terminating=True),)),
+            owned_objects(pods=(TERMINATING,)),
             REST,
             id="terminating pods not deleted again",
         ),
@@ -142,13 +145,26 @@ def test_next_deletes_of_terminating_set(found: OwnedObjects, expected: set[str]
 @pytest.mark.parametrize(("grace", "asked"), [(None, 0.0), (30, -30.0)])
 def test_other_deletes_wait_for_pods_for_limited_time(grace: int | None, asked: float) -> None:
     """The grace period starts with the delete, and the deletionTimestamp is its end."""
-    pod = part(Pod, "one", "alone", terminating=True)
-    meta = msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
-    found = owned_objects(pods=(msgspec.structs.replace(pod, metadata=meta), part(Pod, "other", "foreign")))
+    meta = msgspec.structs.replace(TERMINATING.metadata, deletion_grace_period_seconds=grace)
+    pod = msgspec.structs.replace(TERMINATING, metadata=meta)
+    found = owned_objects(pods=(pod, part(Pod, "other", "foreign")))
     patience_ends = timestamp(THEN) + asked + timing.SCALE_IN_POD_WAIT
     waiting = plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends - 1)
     assert (waiting.intents, waiting.requeue_at) == ((), patience_ends)
     assert len(plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends).intents) == len(REST) + 1
+
+
+def test_service_waits_for_pods_whose_clique_is_gone() -> None:
+    found = owned_objects(pods=(TERMINATING,), claims=(), groups=(), cliques=(), gangs=(), autoscalers=())
+    patience_ends = timestamp(THEN) + timing.SCALE_IN_POD_WAIT
+    waiting = plan_deletion(ending(well_known.SET_FINALIZER), found, patience_ends - 1)
+    assert (waiting.intents, waiting.requeue_at) == ((), patience_ends)
+    assert deleted(found) == {"service"}
+
+
+def test_parts_of_set_with_domains_wait_for_its_pods() -> None:
+    found = owned_objects(pods=(TERMINATING,), claims=(), domains=(domain(),))
+    assert plan_deletion(ending(well_known.SET_FINALIZER), found, timestamp(THEN)).intents == ()
 
 
 def test_deletes_of_pods_name_their_clique_and_emit_no_events() -> None:

@@ -1,7 +1,10 @@
 """Plans the deletion of a set (`plan_deletion`): deletes all objects that the set owns, then removes its
 finalizer. The garbage collector would do this too, and is slow.
 
-    pods deleted -> gone -> the rest deleted -> fabric domains released (`fabric`) -> finalizer removed
+    pods deleted -> cliques, groups, gangs deleted -> pods gone -> the rest deleted -> finalizer removed
+
+With claims or fabric domains, cliques, groups and gangs are deleted with the rest: claims are deleted with
+their owners, and then fabric domains are released (`fabric`).
 
 Every object is deleted by itself, with its UID as precondition. So a late delete cannot hit the objects of a
 successor set with the same name, and objects that only have matching labels stay. Single deletes are also
@@ -63,14 +66,17 @@ def plan_deletion(workload: PodCliqueSet, owned_objects: OwnedObjects, now: floa
     if well_known.SET_FINALIZER not in finalizers:
         return Plan()
     if ORPHAN not in finalizers and (precondition := _confirm_ownership(uid, owned_objects)):
-        pods = _pods(uid, owned_objects)
         references = {clique.metadata.uid: reference(clique) for clique in owned_objects.cliques}
         deletions = [
             delete_pod(pod, clique=references.get(controller_uid(pod.metadata)))
-            for pod in pods
+            for pod in _pods(uid, owned_objects)
             if not _is_terminating(pod)
         ]
-        if not deletions and (wait_until := deletes_delayed_until(pods, now)) is not None:
+        if not (deletions or owned_objects.claims or owned_objects.domains):
+            deletions = _part_deletions(uid, owned_objects)
+        # Also pods whose clique is gone, which cannot prove that they are those of the set.
+        terminating = filter(_is_terminating, owned_objects.pods)
+        if not deletions and (wait_until := deletes_delayed_until(terminating, now)) is not None:
             return Plan(requeue_at=wait_until)
         if deletions := deletions or _other_deletions(uid, owned_objects):
             return Plan(
@@ -115,25 +121,32 @@ def _target(found: _Other) -> Target:
 
 def _pods(uid: str, owned_objects: OwnedObjects) -> list[Pod]:
     """The pods of the set. They are deleted first because they hold GPUs and the other objects hold nothing:
-    every request for those would slow down the termination of pods. The other objects follow when the pods
+    every request for those would slow down the termination of pods. A client that waits for the last pod
+    must find neither cliques nor gangs, so that these follow at once. The other objects follow when the pods
     are gone, or after `timing.SCALE_IN_POD_WAIT`."""
     cliques = _owned_uids({uid, *_owned_uids({uid}, owned_objects.groups)}, owned_objects.cliques)
     return [pod for pod in owned_objects.pods if is_owned_pod(pod, cliques)]
 
 
-def _other_deletions(uid: str, owned_objects: OwnedObjects) -> list[Delete]:
+def _part_deletions(uid: str, owned_objects: OwnedObjects) -> list[Delete]:
+    """Autoscalers, whose targets are deleted, cliques, groups and gangs."""
     groups = {uid, *_owned_uids({uid}, owned_objects.groups)}
-    cliques = {*groups, *_owned_uids(groups, owned_objects.cliques)}
     parts = chain[GroveObject](
         _to_delete(groups, owned_objects.cliques),
         _to_delete({uid}, owned_objects.groups),
         _to_delete({uid}, owned_objects.gangs),
     )
+    autoscalers = map(delete_autoscaler, _to_delete({uid}, owned_objects.autoscalers))
+    return [*autoscalers, *map(delete, parts)]
+
+
+def _other_deletions(uid: str, owned_objects: OwnedObjects) -> list[Delete]:
+    groups = {uid, *_owned_uids({uid}, owned_objects.groups)}
+    cliques = {*groups, *_owned_uids(groups, owned_objects.cliques)}
     return [
         *map(delete_claim, _to_delete(cliques, owned_objects.claims)),
-        *map(delete, parts),
+        *_part_deletions(uid, owned_objects),
         *(delete_of_kind("v1", "Service", found) for found in _to_delete({uid}, owned_objects.services)),
-        *map(delete_autoscaler, _to_delete({uid}, owned_objects.autoscalers)),
         *delete_rbac(uid, owned_objects.access),
     ]
 
