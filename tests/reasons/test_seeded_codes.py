@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grove.reasons.codes import ReasonCode as Code
 from tests.cluster.reasons.causes import CAUSES
-from tests.cluster.reasons.courses import COURSES
+from tests.cluster.reasons.courses import COURSES, OF_SLOW_WRITES
 from tests.cluster.reasons.fabric_causes import OF_FABRIC
 from tests.cluster.reasons.test_operator_setup import IN_PART, OF_SETUP
 
@@ -31,7 +31,7 @@ UNSEEDED = {
 
 
 def test_each_code_is_seeded_or_says_why_not():
-    causes = (*CAUSES, *COURSES, *OF_FABRIC, *OF_SETUP, IN_PART)
+    causes = (*CAUSES, *COURSES, OF_SLOW_WRITES, *OF_FABRIC, *OF_SETUP, IN_PART)
     seeded = {each.code for each in causes} | {each.expected_of_gang for each in causes}
     assert not seeded & (ELSEWHERE.keys() | UNSEEDED.keys())
     assert seeded | ELSEWHERE.keys() | UNSEEDED.keys() == set(Code)
