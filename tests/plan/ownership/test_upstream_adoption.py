@@ -58,6 +58,17 @@ def test_takeover_with_stale_pods_replaces_none():
     assert not any(pod.metadata.deletion_timestamp for pod in sim.pods().values())
 
 
+def test_takeover_with_pods_seen_before_upstreams_labels_replaces_none():
+    """The cliques are known to be upstream's, but the events of their pods are still to come."""
+    sim = upstreams("a:2/1", "")
+    pods = set(sim.pods())
+    for lag in range(1, len(pods) + 1):
+        sim.execute(sim.plan(lag={"Pod": lag}))
+    updates.converge(sim)
+    assert set(sim.pods()) == pods
+    assert updates.progress(sim) == {}
+
+
 def test_takeover_replaces_no_pod_and_keeps_references():
     sim = upstreams()
     pods, references = set(sim.pods()), sim.references("wl-0")

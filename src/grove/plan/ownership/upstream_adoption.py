@@ -38,15 +38,21 @@ def _upstream_hash(clique: PodClique) -> str:
 
 def relabel_pods(clique: PodClique, pods: Iterable[Pod], wanted: Clique) -> list[Intent]:
     """Sets our labels on the pods of a clique that has the desired pod spec. The clique itself is relabelled
-    after them: its old hash says which of them are up to date."""
+    after them: its old hash says which of them are up to date. So a pod that has ours already is confirmed:
+    if what upstream wrote to it is not observed yet, it would be outdated by the hash of the clique."""
     if not (upstream_hash := _upstream_hash(clique)):
         return []
     grove_labels = {labels.TEMPLATE_HASH: wanted.template_hash, labels.CLIQUE_TEMPLATE: wanted.template.name}
-    return [
-        patch_pod_metadata(pod, {"labels": grove_labels})
-        for pod in pods
-        if pod.metadata.labels.get(labels.TEMPLATE_HASH) == upstream_hash and not pod_state.terminating(pod)
-    ]
+    patches: list[Intent] = []
+    for pod in pods:
+        found = pod.metadata.labels.get(labels.TEMPLATE_HASH)
+        if pod_state.terminating(pod):
+            continue
+        if found == upstream_hash:
+            patches.append(patch_pod_metadata(pod, {"labels": grove_labels}))
+        elif found == wanted.template_hash:
+            patches.append(patch_pod_metadata(pod, {"resourceVersion": pod.metadata.resource_version}))
+    return patches
 
 
 def without_legacy_finalizers(finalizers: Iterable[str]) -> list[str]:
