@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
 from grove import timing
+from grove.kube.certs.certificates import issue_authority, issue_serving
+from grove.kube.certs.serving_context import ServingContext
 from grove.kube.server.connections import ConnectionLimits
 from grove.kube.server.listener import bounded_runner, listening
 from grove.kube.server.refusals import Refusal, Refusals
@@ -21,7 +25,9 @@ Address = tuple[str, int]
 
 
 @asynccontextmanager
-async def serving(*, name: str = "listener", total: int = 8) -> AsyncIterator[Address]:
+async def serving(
+    *, name: str = "listener", total: int = 8, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Address]:
     async def large(_request: web.Request) -> web.Response:
         return web.Response(body=b"x" * 2**25)
 
@@ -37,7 +43,7 @@ async def serving(*, name: str = "listener", total: int = 8) -> AsyncIterator[Ad
     application.router.add_get("/failing", failing)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         runner = bounded_runner(application, refusals)
-        async with listening(listener, runner, refusals, ConnectionLimits(total, total)):
+        async with listening(listener, runner, refusals, ConnectionLimits(total, total), tls):
             yield "127.0.0.1", listener.getsockname()[1]
 
 
@@ -88,6 +94,29 @@ async def test_server_stops_with_open_handshakes_and_requests() -> None:
             with suppress(OSError):
                 await reader.read()
             writer.close()
+
+
+async def test_stopped_server_waits_for_no_peer_to_end_its_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "TLS_SHUTDOWN_TIMEOUT", 600.0)
+    serving_context, now = ServingContext(), datetime.now(UTC)
+    serving_context.use(issue_serving(issue_authority(now), ("127.0.0.1",), now))
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    def keep_alive(address: Address) -> socket.socket:
+        """A connection that has had its response, and will not be read from again."""
+        peer = context.wrap_socket(socket.create_connection(address, timeout=20))
+        peer.sendall(b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        while not peer.recv(4096).endswith(b"ok\n"):
+            pass
+        return socket.socket(fileno=peer.detach())
+
+    async with serving(tls=serving_context.context) as address:
+        peer = await asyncio.to_thread(keep_alive, address)
+    peer.settimeout(20)
+    with peer, suppress(ConnectionResetError):
+        while peer.recv(4096):
+            pass
 
 
 @pytest.mark.parametrize(

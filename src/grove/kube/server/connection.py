@@ -107,16 +107,17 @@ class Connection(asyncio.Protocol):
         self._timer = None
         why = f"the head of a request did not arrive within {timing.REQUEST_HEAD_TIMEOUT:g} s"
         self._refusals.record(Refusal.HEAD_TIMEOUT, why, self.peer)
-        self._abort()
+        self.abort()
 
     def _on_unread_response(self) -> None:
         self._timer = None
         if self._transport is not None and self._transport.get_write_buffer_size():
             why = f"the response was not read within {timing.RESPONSE_TIMEOUT:g} s"
             self._refusals.record(Refusal.RESPONSE_TIMEOUT, why, self.peer)
-            self._abort()
+            self.abort()
 
-    def _abort(self) -> None:
+    def abort(self) -> None:
+        """Close an established connection at once, without waiting for the peer."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -76,11 +76,11 @@ async def listening(
 ) -> AsyncIterator[None]:
     """Serve the application of the runner while the body runs. The caller closes the socket."""
     await runner.setup()
+    server = _Listener(runner, refusals, limits, tls)
     try:
         listener.setblocking(False)
         # Bounds the memory of a connection: what was received at once stays allocated while it is open.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, timing.RECEIVE_BUFFER)
-        server = _Listener(runner, refusals, limits, tls)
         accepting = asyncio.create_task(server.accept(listener), name="accept")
         try:
             yield
@@ -90,6 +90,7 @@ async def listening(
             await server.stop_handshakes()
     finally:
         await runner.cleanup()
+        await server.abort_connections()
 
 
 class _Listener:
@@ -105,6 +106,7 @@ class _Listener:
         self._connections = Connections(limits)
         self._by_handler: dict[web.RequestHandler, Connection] = {}
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._all_closed: asyncio.Future[None] | None = None
         self._options: dict[str, Any] = (
             {
                 "ssl": tls,
@@ -161,6 +163,8 @@ class _Listener:
     def _remove(self, connection: Connection) -> None:
         self._connections.remove(connection)
         self._by_handler.pop(connection.handler, None)
+        if self._all_closed is not None and not self._by_handler and not self._all_closed.done():
+            self._all_closed.set_result(None)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = self._by_handler.get(request.protocol)
@@ -178,3 +182,12 @@ class _Listener:
             task.cancel()
         if self._handshakes:
             await asyncio.wait(self._handshakes)
+
+    async def abort_connections(self) -> None:
+        """Close what is still open after the runner has closed its connections: with TLS they stay open until
+        their peers confirm it, and a server that has stopped waits for no peer."""
+        for connection in tuple(self._by_handler.values()):
+            connection.abort()
+        if self._by_handler:
+            self._all_closed = asyncio.get_running_loop().create_future()
+            await self._all_closed
