@@ -176,6 +176,7 @@ SHUTDOWN_GRACE = 2.0  # for work in progress, so that the process ends within fi
 # Start and process
 CRD_ATTEMPTS = 5  # to write a CRD that another replica writes, too
 CRD_SERVED_TIMEOUT = 60.0  # a healthy API server needs less than a second
+CRD_DISCOVERY_INTERVAL = 0.05  # between reads of discovery, which cannot be watched
 FINALIZER_ATTEMPTS = 5  # to remove a finalizer from an object that changes meanwhile
 DYNAMO_CONFLICT_BACKOFF = (1.0, 60.0)  # until it is known whether Dynamo's own operator runs
 GC_THRESHOLDS = (100_000, 50, 100)  # of Python's garbage collector: our wire types have no cycles

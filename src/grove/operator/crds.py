@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +23,8 @@ from grove.kube.cache.crd_watch import CustomResourceDefinition
 from grove.kube.cache.reflector import Reflector
 from grove.kube.client.client import JSON, Client, Object
 from grove.kube.client.resource import CUSTOM_RESOURCE_DEFINITIONS
-from grove.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from grove.kube.discovery import served_resources
+from grove.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound
 from grove.webhooks.conversion.registration import is_ours
 
 _MANAGER = "grove-crds"
@@ -85,26 +87,46 @@ async def _replace(client: Client, name: str, version: str, spec: dict[str, Any]
 
 
 async def _wait_until_served(client: Client, definition: dict[str, Any]) -> None:
-    """Wait until the API server serves it. One name is watched: RBAC may allow only that name."""
+    """Wait until the API server serves it, and kubectl finds it."""
     name = definition["metadata"]["name"]
-    version = definition["spec"]["versions"][0]["name"]
-    served = asyncio.Event()
-
-    def on_change(_old: CustomResourceDefinition | None, new: CustomResourceDefinition | None) -> None:
-        if new is not None and new.serves(version):
-            served.set()
-
-    cache = Cache(CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition, fields=f"metadata.name={name}")
-    cache.subscribe(on_change)
-    watching = asyncio.create_task(Reflector(client, cache).run())
     try:
         async with asyncio.timeout(timing.CRD_SERVED_TIMEOUT):
-            await served.wait()
+            await _wait_until_established(client, definition)
+            await _wait_until_discovered(client, definition)
     except TimeoutError:
         raise KubeError(
             f"CustomResourceDefinition {name} is not served after "
             f"{timing.CRD_SERVED_TIMEOUT:g} s: see its conditions"
         ) from None
+
+
+async def _wait_until_established(client: Client, definition: dict[str, Any]) -> None:
+    """Wait for its condition. One name is watched: RBAC may allow only that name."""
+    name = definition["metadata"]["name"]
+    version = definition["spec"]["versions"][0]["name"]
+    established = asyncio.Event()
+
+    def on_change(_old: CustomResourceDefinition | None, new: CustomResourceDefinition | None) -> None:
+        if new is not None and new.serves(version):
+            established.set()
+
+    cache = Cache(CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition, fields=f"metadata.name={name}")
+    cache.subscribe(on_change)
+    watching = asyncio.create_task(Reflector(client, cache).run())
+    try:
+        await established.wait()
     finally:
         watching.cancel()
         await asyncio.wait({watching})
+
+
+async def _wait_until_discovered(client: Client, definition: dict[str, Any]) -> None:
+    """Wait until discovery lists it, which comes after the condition and has no event to wait for.
+
+    Until then kubectl knows of no such kind, and fails. Clusters may forbid discovery: nothing to wait for.
+    """
+    spec = definition["spec"]
+    group, version, plural = spec["group"], spec["versions"][0]["name"], spec["names"]["plural"]
+    with suppress(Forbidden):
+        while plural not in await served_resources(client, group, version):  # noqa: ASYNC110
+            await asyncio.sleep(timing.CRD_DISCOVERY_INTERVAL)

@@ -15,6 +15,7 @@ from grove.fabrics.provider import Discovery, FabricDomainProvider, Severity
 from grove.fabrics.registry import BUILT_IN, ENTRY_POINTS, Factory, Providers, providers
 from grove.kube.client.client import Client
 from grove.kube.client.resource import DEVICE_CLASSES, RESOURCE_SLICES, Resource, query
+from grove.kube.discovery import served_resources
 from grove.kube.errors import KubeError, NotFound
 from grove.logger import get_logger
 
@@ -99,12 +100,7 @@ async def _discover(client: Client, provider: FabricDomainProvider) -> Discovery
 
 async def _served(client: Client, group: str, version: str) -> set[tuple[str, str, str]]:
     """The resources of one version of an API group."""
-    try:
-        answer = await client.raw("GET", f"/apis/{group}/{version}")
-    except NotFound:
-        return set()
-    found = msgspec.json.decode(answer.body).get("resources") or []
-    return {(group, version, str(each.get("name"))) for each in found}
+    return {(group, version, name) for name in await served_resources(client, group, version)}
 
 
 async def _versions(client: Client, group: str) -> list[str]:

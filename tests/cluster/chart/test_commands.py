@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import msgspec
 import pytest
 
 from grove.api.crds import crd
@@ -31,12 +32,23 @@ pytestmark = pytest.mark.cluster
 NAMES = [definition["metadata"]["name"] for definition in crd.all_definitions()]
 
 
+async def discovered(admin: Client) -> set[str]:
+    """The names of our CRDs that discovery lists."""
+    groups = {name.partition(".")[2] for name in NAMES}
+    found = {}
+    for group in groups:
+        reply = await admin.raw("GET", f"/apis/{group}/v1alpha1")
+        found[group] = {each["name"] for each in msgspec.json.decode(reply.body)["resources"]}
+    return {f"{name}.{group}" for group, names in found.items() for name in names if "/" not in name}
+
+
 async def test_crds_apply_creates_skips_and_updates(site: LocalCluster, admin: Client) -> None:
     await removed(admin, *[each.metadata.name for each in (await admin.list(CRDS, as_type=Object)).items])
     assert await run(["detach"], site.kubeconfig) == (0, "")  # without the CRDs there are no sets
     for action in ("created", "unchanged"):
         code, output = await run(["crds", "--apply"], site.kubeconfig)
         assert (code, output.splitlines()) == (0, [f"{name} {action}" for name in NAMES])
+        assert await discovered(admin) == set(NAMES), "kubectl finds each kind at once"
     await admin.patch(CRDS, NAMES[0], {"spec": {"names": {"shortNames": ["odd"]}}}, as_type=Object)
     code, output = await run(["crds", "--apply"], site.kubeconfig)
     assert (code, output.splitlines()[0]) == (0, f"{NAMES[0]} changed")
