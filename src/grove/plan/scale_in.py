@@ -1,16 +1,16 @@
 """Plans scale-in: deletes set replicas above spec.replicas, and cliques, groups and gangs that are not in the
 layout.
 
-    counts confirmed -> gangs rewritten or deleted -> pods but the last -> cliques, groups -> the last pods
+    counts confirmed -> gangs rewritten or deleted -> pods but the last -> cliques, groups -> the last pod
                      -> claims, the Service deleted
 
 A count is confirmed on the object that it was read from before anything is deleted because of it: an operator
 that acts on a stale count fails there. Pods are deleted after no gang names them, as everywhere.
 
 A client that counts cliques, groups or gangs when the last pod is gone must not find more than there are
-replicas. So the last pod of a clique is deleted after the clique, and one pod of a group after the group. All
-other objects follow when the pods of all of these replicas are gone: pods hold GPUs, and until then every
-request would slow down their termination.
+replicas. So one pod of all of these replicas is deleted after their cliques, groups and gangs; where only a
+part of a replica is deleted, one pod of each clique is. All other objects follow when the pods of all of
+these replicas are gone: pods hold GPUs, and until then every request would slow down their termination.
 """
 
 from __future__ import annotations
@@ -45,11 +45,16 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
     """Plans the replicas above spec.replicas: their gangs and pods, then all other objects."""
     replicas, terminating = list(map(keep_owned, snapshots)), list[Pod]()
     writes = WriteCollector(chain.from_iterable(map(remove_legacy_finalizers, snapshots)))
-    for found, snapshot in zip(snapshots, replicas, strict=True):
-        _delete_pods_and_owners(snapshot, _pods_to_delete(found, snapshot), writes)
+    pods = list(map(_pods_to_delete, snapshots, replicas))
+    last = _take_last_pod(replicas, pods)
+    for snapshot, own in zip(replicas, pods, strict=True):
+        _delete_pods_and_owners(snapshot, own, writes)
         terminating += (
             pod for pod in snapshot.pods if pod_state.terminating(pod) and _belongs_to_replica(pod, snapshot)
         )
+    if last is not None:
+        pod, clique = last
+        writes.add(delete_pod(pod, tuple(write.id for write in writes.intents()), reference(clique)))
     if writes.intents():
         return Plan(writes.intents(), events=tuple(writes.events))
     waits = deletes_delayed_until(terminating, now)
@@ -57,6 +62,19 @@ def plan_scale_in(snapshots: Sequence[Snapshot], now: float) -> Plan:
         for snapshot in replicas:
             _delete_remaining(snapshot, writes)
     return Plan(writes.intents(), requeue_at=waits)
+
+
+def _take_last_pod(replicas: Sequence[Snapshot], pods: Sequence[list[Pod]]) -> tuple[Pod, PodClique] | None:
+    """Removes from `pods` the one that is deleted after everything else, and returns it with its clique. A
+    pod whose clique is deleted already never waits: another object whose delete fails must not keep it."""
+    for snapshot, own in zip(reversed(replicas), reversed(pods), strict=True):
+        if not _has_deletable_owners(snapshot):
+            continue
+        cliques = {clique.metadata.uid: clique for clique in snapshot.cliques.values()}
+        for index in reversed(range(len(own))):
+            if clique := cliques.get(pod_state.controller_uid(own[index].metadata)):
+                return own.pop(index), clique
+    return None
 
 
 def _pods_to_delete(found: Snapshot, owned: Snapshot) -> list[Pod]:
@@ -75,9 +93,9 @@ def _pods_to_delete(found: Snapshot, owned: Snapshot) -> list[Pod]:
 
 
 def _delete_pods_and_owners(snapshot: Snapshot, pods: Sequence[Pod], writes: WriteCollector) -> None:
-    """Deletes gangs and pods, and autoscalers, cliques and groups before the last pods. One event names the
-    base gangs of all deleted replicas: an event for each pod would be an API call for each pod, while other
-    workloads wait for the GPUs."""
+    """Deletes gangs, then pods, then autoscalers, cliques and groups. One event names the base gangs of all
+    deleted replicas: an event for each pod would be an API call for each pod, while other workloads wait for
+    the GPUs."""
     owners = _has_deletable_owners(snapshot)
     if not (pods or snapshot.gangs or owners):
         return
@@ -86,48 +104,34 @@ def _delete_pods_and_owners(snapshot: Snapshot, pods: Sequence[Pod], writes: Wri
     if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
         writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
     references = {clique.metadata.uid: reference(clique) for clique in snapshot.cliques.values()}
-    by_owner: dict[str, list[Pod]] = {}
+    of_pods: dict[str, tuple[str, ...]] = {}
     for pod in pods:
-        by_owner.setdefault(pod_state.controller_uid(pod.metadata), []).append(pod)
-    last = {uid: by_owner[uid].pop() for uid in references if owners and uid in by_owner}
-    deletes = {
-        uid: tuple(writes.add(delete_pod(pod, after, references.get(uid))) for pod in own)
-        for uid, own in by_owner.items()
-    }
-    before_last = _delete_owners(snapshot, deletes, after, writes) if owners else {}
-    for uid, pod in last.items():
-        writes.add(delete_pod(pod, (*after, before_last[uid]), references[uid]))
+        uid = pod_state.controller_uid(pod.metadata)
+        of_pods[uid] = (*of_pods.get(uid, ()), writes.add(delete_pod(pod, after, references.get(uid))))
+    if owners:
+        _delete_owners(snapshot, of_pods, after, writes)
 
 
 def _delete_owners(
     snapshot: Snapshot, pods: Mapping[str, tuple[str, ...]], after: tuple[str, ...], writes: WriteCollector
-) -> dict[str, str]:
+) -> None:
     """Deletes autoscalers, cliques after their `pods`, and groups. Autoscalers first: without their scale
-    target they report errors. Returns, by the UID of a clique, the delete that its last pod comes after: that
-    of the clique, or for one clique of a group that of the group."""
+    target they report errors. A clique after its pods: the garbage collector reads and deletes each pod that
+    is not terminating when its clique is gone."""
     autoscalers = tuple(
         writes.add(delete_autoscaler(found, after)) for found in snapshot.autoscalers.values()
     )
-    cliques = {
-        uid: writes.add(delete(clique, (*(pods.get(uid) or after), *autoscalers)))
-        for clique in snapshot.cliques.values()
-        for uid in (clique.metadata.uid,)
-    }
-    before_last = dict(cliques)
+    of_group: dict[str, tuple[str, ...]] = {}
+    for clique in snapshot.cliques.values():
+        deletion = writes.add(delete(clique, (*(pods.get(clique.metadata.uid) or after), *autoscalers)))
+        owner = clique.metadata.labels.get(labels.GROUP, "")
+        of_group[owner] = (*of_group.get(owner, ()), deletion)
     for name, group in snapshot.groups.items():
-        members = [
-            clique.metadata.uid
-            for clique in snapshot.cliques.values()
-            if clique.metadata.labels.get(labels.GROUP) == name
-        ]
-        prior = tuple(cliques[uid] for uid in members) or (*after, *autoscalers)
-        deletion = writes.add(delete(group, prior))
-        before_last |= dict.fromkeys(members[-1:], deletion)
-    return before_last
+        writes.add(delete(group, of_group.get(name) or (*after, *autoscalers)))
 
 
 def _has_deletable_owners(snapshot: Snapshot) -> bool:
-    """Whether cliques or groups can be deleted before the last pods. If the replica has claims they stay:
+    """Whether cliques or groups can be deleted before the pods are gone. If the replica has claims they stay:
     the claims are found by them."""
     return bool(snapshot.cliques or snapshot.groups) and not any(claims_of_replica(snapshot.shared))
 
