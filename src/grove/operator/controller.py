@@ -108,7 +108,7 @@ class Controller:
             reconciler = TopologyReconciler(caches, backends, TopologyUsageObserver(caches, free_slots))
             self.engine.add(TopologyKey, reconciler)
         watches = (
-            *workload_watches(caches, self.engine.states, self.engine.busy_delay),
+            *workload_watches(caches, self.engine.states, self.engine.start_delay),
             *domain_watches(caches, self._fabric_lookup),
             *(topology_watches(caches, free_slots) if topology_aware else ()),
             *(node_label_watches(caches) if topology_aware else ()),

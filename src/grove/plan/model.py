@@ -143,3 +143,5 @@ class Plan(Struct, frozen=True):
     """Whether the plan omits some of what the spec asks for."""
     awaits_round: bool = False
     """Whether nothing is written until a round of placement has decided; statuses are as they were."""
+    only_statuses_left: bool = False
+    """Whether nothing but statuses is left to write while its pods get their nodes and become ready."""

@@ -181,6 +181,7 @@ def _plan_existing(
         placement_demands=demands,
         demands_complete=gang_planner.placements.needs_listed,
         partial=held is not None or gang_planner.scheduler_objects.holds_new_gangs,
+        only_statuses_left=len(layout.gangs) == 1 and not (gang_planner.holds_pods or rollout.running),
     )
     if gang_planner.awaits_successors and gang_planner.placements.needs_listed:
         # Pods are deleted in the pass that creates their successors, with one event for both and one write

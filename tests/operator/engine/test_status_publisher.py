@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable
-
 import pytest
 from msgspec.structs import replace
 
@@ -16,53 +13,21 @@ from grove.api.types.podclique import PodCliqueStatus, PodCliqueUpdateProgress
 from grove.api.types.podcliquescalinggroup import PodCliqueScalingGroupStatus
 from grove.api.types.podcliqueset import PodCliqueSetStatus
 from grove.api.types.podgang import GangPhase, PodGangStatus
-from grove.operator.engine.status_publisher import PendingStatuses, StatusPublisher, status_writes
+from grove.operator.engine.status_publisher import status_writes
 from grove.plan.model import PlannedEvent, StatusUpdate
-
-TARGET = Target("grove.io/v1alpha1", "PodClique", "wl-0-a", "ns")
-
-
-def status(
-    ready: int = 0, *, breached: bool | None = None, at: str = "2026-01-01T00:00:00Z"
-) -> PodCliqueStatus:
-    if breached is None:
-        return PodCliqueStatus(ready_replicas=ready)
-    condition = Condition(
-        type=ConditionType.MIN_AVAILABLE_BREACHED, status=str(breached), last_transition_time=at
-    )
-    return PodCliqueStatus(ready_replicas=ready, conditions=(condition,))
-
-
-def status_update(current: PodCliqueStatus, desired: PodCliqueStatus) -> StatusUpdate:
-    return StatusUpdate(TARGET, current, desired)
-
-
-class Publisher:
-    """A publisher with the pending statuses of all keys."""
-
-    def __init__(self) -> None:
-        self._publisher: StatusPublisher[Hashable] = StatusPublisher()
-        self._pending: defaultdict[Hashable, PendingStatuses] = defaultdict(PendingStatuses)
-        self.release, self.end_pass = self._publisher.release, self._publisher.end_pass
-
-    def due_updates(self, key: Hashable, updates: tuple[StatusUpdate, ...], now: float, *, busy: bool):
-        return self._publisher.due_updates(key, self._pending[key], updates, now, busy=busy)
-
-    def defer(self, key: Hashable) -> None:
-        self._publisher.defer(key, self._pending[key])
-
-    def forget(self, key: Hashable) -> None:
-        self._publisher.forget(key, self._pending.pop(key))
+from tests.operator.engine.publishing import (
+    TARGET,
+    Publisher,
+    due_after,
+    starting_group,
+    status,
+    status_update,
+)
 
 
 @pytest.fixture
 def publisher() -> Publisher:
     return Publisher()
-
-
-def due_after(publisher: Publisher, found: StatusUpdate, now: float, *, busy: bool = False):
-    due, later = publisher.due_updates("key", (found,), now, busy=busy)
-    return bool(due), later
 
 
 def test_equal_status_is_not_written(publisher) -> None:
@@ -92,13 +57,9 @@ def many_pending(publisher: Publisher, size: int, now: float = 0.0) -> list[str]
     return keys
 
 
-def starting_group(ready: int = 0) -> StatusUpdate:
-    return status_update(status(), PodCliqueStatus(replicas=99, ready_replicas=ready))
-
-
 def test_starting_status_waits_longer_with_many_pending(publisher) -> None:
     many_pending(publisher, 99)
-    assert due_after(publisher, starting_group(), 0.0) == (False, 1.0)
+    assert due_after(publisher, starting_group(), 0.0) == (False, 2.0)
     pending = many_pending(publisher, 2000, 0.5)
     assert due_after(publisher, starting_group(), 1.0) == (False, 10.0), "but not for ever"
     for key in pending[99:]:
@@ -166,46 +127,6 @@ def test_changed_timestamp_alone_does_not_restart_delay(publisher) -> None:
     again = status_update(status(0), status(1, breached=False, at="2026-01-01T00:00:02Z"))
     assert due_after(publisher, first, 0.0) == (False, 0.25)
     assert due_after(publisher, again, 0.2) == (False, 0.25)
-
-
-def test_status_waits_while_no_slot_is_free(publisher) -> None:
-    changed = status_update(status(0), status(1))
-    due_after(publisher, changed, 0.0)
-    assert due_after(publisher, changed, 0.3, busy=True) == (False, 20.0)
-    assert due_after(publisher, changed, 4.0) == (True, None)
-
-
-def test_free_slots_release_keys_in_order_and_once(publisher) -> None:
-    changed = status_update(status(0), status(1))
-    for key in ("a", "b", "c"):
-        publisher.due_updates(key, (changed,), 0.0, busy=True)
-        publisher.due_updates(key, (changed,), 0.3, busy=True)
-    assert publisher.release(2) == ["a", "b"]
-    assert publisher.release(2) == [], "the slots are reserved until their passes"
-    publisher.due_updates("a", (changed,), 0.4, busy=False)
-    assert publisher.release(2) == ["c"]
-    publisher.forget("b")
-    publisher.forget("c")
-    assert publisher.release(2) == []
-
-
-@pytest.mark.parametrize("end", ["end_pass", "defer"])
-def test_pass_without_statuses_returns_its_slot(publisher, end) -> None:
-    changed = status_update(status(0), status(1))
-    for key in ("a", "b"):
-        publisher.due_updates(key, (changed,), 0.0, busy=True)
-        publisher.due_updates(key, (changed,), 0.3, busy=True)
-    assert publisher.release(1) == ["a"]
-    getattr(publisher, end)("a")
-    assert publisher.release(1) == ["b"]
-
-
-def test_busy_slots_delay_status_by_max_delay_at_most(publisher) -> None:
-    changed = status_update(status(0), status(1))
-    due_after(publisher, changed, 0.0)
-    assert due_after(publisher, changed, 19.9, busy=True) == (False, 20.0)
-    assert due_after(publisher, changed, 20.0, busy=True) == (True, None)
-    assert publisher.release(1) == []
 
 
 def test_min_available_breach_is_written_at_once(publisher) -> None:

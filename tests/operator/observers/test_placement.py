@@ -86,6 +86,18 @@ def test_assigned_nodes_are_reserved_until_pods_are_bound() -> None:
     assert placement.reserved() == {}
 
 
+def test_replica_is_decided_with_its_gangs() -> None:
+    wanted = replace(demand("a", 2, gpus=3), gang=GangName("n", "a-gang"), levels=("zone",))
+    host = replace(node("h0", pods="110", cpu="64", **{GPU: "8"}), spec=NodeSpec())
+    placement = state(listed_nodes(host), listed())
+    placement.update(KEY, [wanted])
+    assert not placement.is_decided(KEY)
+    decided(placement, wanted)
+    assert placement.is_decided(KEY)
+    placement.update(KEY, ())
+    assert not placement.is_decided(KEY)
+
+
 def blocked_until(placement: PlacementState) -> float | None:
     """When it is checked again whether gangs can be decided on; None: they can be now."""
     found = placement.changes()

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from grove.api.meta import ObjectMeta
+from grove.api.meta import Condition, ObjectMeta
 from grove.api.naming import labels
 from grove.api.types.clustertopology import (
     ClusterTopology,
@@ -21,7 +21,7 @@ from grove.api.types.kubernetes_objects import (
     PartialObjectMetadata,
     ResourceClaimTemplateObject,
 )
-from grove.api.types.pod import Pod
+from grove.api.types.pod import Pod, PodStatus
 from grove.api.types.podclique import PodClique
 from grove.operator.caches.registry import Caches
 from grove.operator.engine.engine import busy_delay
@@ -65,9 +65,9 @@ def test_pod_without_set_enqueues_replica():
     assert enqueued(caches) == {replica(3)}
 
 
-async def test_busy_delay_applies_to_new_pods_only():
+async def test_start_delay_applies_to_new_pods():
     caches, times = Caches(), []
-    register(workload_watches(caches, KeyStates(), lambda: 60.0), lambda key, at=0.0: times.append(at))
+    register(workload_watches(caches, KeyStates(), lambda _: 60.0), lambda key, at=0.0: times.append(at))
     now = asyncio.get_running_loop().time()
     caches.pods.apply_event("ADDED", pod_of_replica(3))
     assert [at >= now + 60.0 for at in times] == [True]
@@ -87,6 +87,39 @@ async def test_deleted_pod_of_surplus_replica_enqueues_later():
         caches.pods.apply_event("DELETED", pod_of_replica(index))
     assert times[0] == 0.0
     assert times[1] > now
+
+
+async def test_start_delay_applies_to_pods_that_start():
+    caches, times = Caches(), []
+    found, loop = pod_of_replica(3), asyncio.get_running_loop()
+    caches.pods.apply_event("ADDED", found)
+    register(workload_watches(caches, KeyStates(), lambda _: 60.0), lambda key, at=0.0: times.append(at))
+    ready = (Condition("Ready", "True", "", ""),)
+    later = []
+    for version, status in enumerate(
+        (PodStatus(phase="Running"), PodStatus(conditions=ready), PodStatus(), PodStatus(phase="Failed")), 3
+    ):
+        times.clear()
+        meta = msgspec.structs.replace(found.metadata, resource_version=str(version))
+        caches.pods.apply_event("MODIFIED", msgspec.structs.replace(found, metadata=meta, status=status))
+        later.append(times[0] - loop.time() > 1.0)
+    assert later == [True, True, False, False], "not one that is no longer ready, or that has failed"
+
+
+def test_finalizer_of_set_does_not_enqueue_replicas():
+    caches, keys = Caches(), set()
+    workload = read_set(a_set("a:1", replicas=2))
+    caches.sets.apply_event("ADDED", workload)
+    register(workload_watches(caches, KeyStates()), lambda key, *_: keys.add(key))
+    for version, change, expected in (
+        ("3", {"finalizers": ("grove.io/podcliqueset.grove.io",)}, {SET_KEY}),
+        ("4", {"annotations": {"a": "b"}}, {SET_KEY, replica(0), replica(1)}),
+    ):
+        keys.clear()
+        meta = msgspec.structs.replace(workload.metadata, resource_version=version, **change)
+        workload = msgspec.structs.replace(workload, metadata=meta)
+        caches.sets.apply_event("MODIFIED", workload)
+        assert keys == expected
 
 
 def test_busy_delay_grows_with_backlog_up_to_limit():
@@ -261,7 +294,7 @@ def test_claims_synced_enqueues_sets_with_shared_claims():
 async def test_rows_of_workloads_enqueue_with_their_delays():
     caches = Caches()
     caches.sets.apply_event("ADDED", workload := read_set(a_set("a:1")))
-    keys = EnqueuedKeys(workload_watches(caches, KeyStates(), lambda: 3.0))
+    keys = EnqueuedKeys(workload_watches(caches, KeyStates(), lambda _: 3.0))
     (role, service), clique = (PartialObjectMetadata(pod_of_replica(0).metadata),) * 2, a_clique("wl-0-a", 0)
     both = {SET_KEY: 0.0, replica(0): 0.0}
     terminating = {"deletion_timestamp": "2026-01-01T00:00:00Z"}

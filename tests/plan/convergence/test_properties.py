@@ -75,6 +75,20 @@ def test_settled_replica_plans_no_writes(workload, chance):
 
 
 @quick
+@given(workload=workloads(), chance=chances)
+def test_only_statuses_are_written_once_a_plan_says_so(workload, chance):
+    """Whatever pods then get their nodes or become ready, in any order."""
+    sim = random_history(workload, chance, *GENTLE, *SCALING)
+    calm(sim)
+    for name in chance.sample(actors.living(sim), len(actors.living(sim))):
+        before = sim.plan()
+        chance.choice([actors.schedule, actors.run])(sim, name)
+        after = sim.plan()
+        assert not before.only_statuses_left or writes(after) == []
+        sim.settle()
+
+
+@quick
 @given(workload=sharing_workloads(), chance=chances)
 def test_plan_does_not_depend_on_order_of_objects(workload, chance):
     sim = random_history(workload, chance, *GENTLE, *SCALING, *ROUGH)

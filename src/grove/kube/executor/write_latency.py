@@ -21,7 +21,7 @@ from grove.logger import get_logger
 
 log = get_logger("grove.kube.executor.executor")
 
-CAUSE = "an admission webhook may be slow"
+CAUSE = "an admission webhook is slow, or the API server is overloaded"
 _GERUNDS = {"create": "creating", "patch": "patching", "delete": "deleting", "deletecollection": "deleting"}
 
 

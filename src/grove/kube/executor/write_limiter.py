@@ -37,12 +37,13 @@ class LimitBounds(Struct, frozen=True):
     """The limit at the start, and its bounds.
 
     Each write in flight needs a connection with TLS buffers, and a small server gains nothing from more than
-    a few dozen: it queues what it cannot do at once.
+    a few dozen: it queues what it cannot do at once, also the writes of schedulers and kubelets, without
+    which no pod becomes ready.
     """
 
     initial: float = 32.0
     lowest: float = 2.0
-    highest: float = 64.0
+    highest: float = 32.0
 
 
 class LatencyGradient:

@@ -45,13 +45,21 @@ def only_status_changed(old: Object, new: Object) -> bool:
 
 def metadata_changed(old: HasMetadata, new: HasMetadata) -> bool:
     """Labels, annotations, finalizers, owners, UID or the deletion timestamp changed."""
+    return old.metadata.finalizers != new.metadata.finalizers or _other_metadata_changed(old, new)
+
+
+def changed_beyond_finalizers(old: Object, new: Object) -> bool:
+    """The object is created or deleted, or its spec or metadata other than finalizers changed."""
+    return old is None or new is None or spec_changed(old, new) or _other_metadata_changed(old, new)
+
+
+def _other_metadata_changed(old: HasMetadata, new: HasMetadata) -> bool:
     before, after = old.metadata, new.metadata
     return (
         before.uid != after.uid
         or before.deletion_timestamp != after.deletion_timestamp
         or before.labels != after.labels
         or before.annotations != after.annotations
-        or before.finalizers != after.finalizers
         or before.owner_references != after.owner_references
     )
 

@@ -87,8 +87,15 @@ class Engine:
             lambda key: self._publisher.defer(key, self.states.of(key).statuses),
         )
 
-    def busy_delay(self) -> float:
-        """The current delay for keys that are starting."""
+    def start_delay(self, key: Key) -> float:
+        """The current delay for a key that is starting. If only its statuses are left to write, and other
+        writes take the slots, it is enqueued when there is one: a pass before would write nothing."""
+        state = self.states.find(key)
+        if state is not None and state.only_statuses_left:
+            busy = not self.executor.limiter.free_slots
+            self._publisher.record_change(key, self._loop_time(), busy=busy)
+            if busy:
+                return timing.STATUS_MAX_DELAY
         return busy_delay(self.queue.backlog)
 
     async def reconcile(self, key: Key) -> None:
@@ -98,6 +105,8 @@ class Engine:
         state = self.states.of(key)
         await self._pass(key, state, self.reconcilers[type(key)])
         self._publisher.end_pass(key)
+        if free_slots := self.executor.limiter.free_slots:
+            self._requeue_waiting(free_slots)
         if self.states.find(key) is state:
             self._executors[type(key)].end_pass(key)
         else:  # dropped meanwhile, together with its set
@@ -123,7 +132,7 @@ class Engine:
         if plan.intents and (outcome.done or outcome.outdated) and not outcome.failed and not no_effect:
             # The replies are in the cache: the next pass computes the status from them.
             succeeded = outcome.done
-            times = [self._loop_time(self.busy_delay())] if succeeded else times
+            times += [self._loop_time(self.start_delay(key))] if succeeded else []
         elif plan.awaits_round:
             succeeded, state.cached_plan = True, None
         else:
@@ -159,7 +168,9 @@ class Engine:
         plan_seconds.observe(time.perf_counter() - began)
         plan_writes.observe(len(plan.intents))
         state.cached_plan = None if plan.intents else (snapshot, plan)
-        return snapshot, limit_writes(state, plan)
+        plan = limit_writes(state, plan)
+        state.only_statuses_left = plan.only_statuses_left
+        return snapshot, plan
 
     # Writes, and what became of them.
 

@@ -42,6 +42,8 @@ class KeyState(WriteState):
     """The errors of the latest pass."""
     report: Any = None
     """What the latest plan reported to other keys."""
+    only_statuses_left: bool = False
+    """Whether nothing but statuses is left to write while pods start, as the latest plan says."""
     terminating_uid: str = ""
     """The UID of the key's object, if that is in a terminating namespace, where nothing can be created."""
 

@@ -5,6 +5,7 @@
 | differs from the desired one | 0.25 s after the last change of that, at most 2 s after the first |
 | of pods that are starting | later, the more statuses of all keys are pending: each will change again soon |
 | while other writes take most slots | when slots become free, after 20 s at most, with what is true then |
+| of a replica with nothing but statuses left to write | the same, and it is not even planned before |
 | a condition gets worse, or an update begins or ends | at once, and all others of the key with it |
 | the same while an update of the key replaces pods | at once, without the others, which change again soon |
 | while an update replaces pods, also if they make a condition worse | after 1 s instead of 0.25 s |
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -40,6 +41,16 @@ from grove.plan.writes.diff import status_patch
 K = TypeVar("K", bound=Hashable)
 
 
+class _Waited(NamedTuple):
+    """Since when a key waits for a slot before it is reconciled, and when it last changed."""
+
+    since: float = float("inf")
+    changed: float = float("inf")
+
+
+_KNOWN = _Waited()  # of a key that has been reconciled: its pending statuses have the times
+
+
 class PendingStatuses(Struct):
     """The statuses of one key that are not written yet."""
 
@@ -59,8 +70,8 @@ class StatusPublisher(Generic[K]):
 
     def __init__(self) -> None:
         self._pending_statuses = 0  # statuses that are not written yet, of all keys
-        self._waiting: dict[K, None] = {}  # due, and waiting for free slots, in order of arrival
-        self._released: set[K] = set()  # got a free slot, and are enqueued
+        self._waiting: dict[K, _Waited] = {}  # for free slots, in order of their last change
+        self._released: dict[K, _Waited] = {}  # got a free slot, and are enqueued
 
     def due_updates(
         self,
@@ -78,8 +89,7 @@ class StatusPublisher(Generic[K]):
             for status_update in status_updates
             if status_update.current != status_update.desired
         ]
-        self._waiting.pop(key, None)
-        self._released.discard(key)
+        waited = self._end_waiting(key, now)
         if not changed:
             self._clear(pending)
             pending.reason_since = None
@@ -91,7 +101,7 @@ class StatusPublisher(Generic[K]):
             if reasons or any(map(has_momentary_reason, others)):
                 times.append(reasons_due)
             others, reasons = list(map(without_momentary_reason, others)), []
-        due = [*self._others_due(key, pending, others, times, now, busy=busy), *reasons]
+        due = [*self._others_due(key, pending, others, times, now, waited, busy=busy), *reasons]
         if parts.messages:
             if (again := _message_due(pending, now, busy=busy)) is not None:
                 times.append(again)
@@ -108,6 +118,7 @@ class StatusPublisher(Generic[K]):
         changed: list[StatusUpdate],
         times: list[float],
         now: float,
+        waited: _Waited,
         *,
         busy: bool,
     ) -> list[StatusUpdate]:
@@ -117,12 +128,13 @@ class StatusPublisher(Generic[K]):
         if not others or (urgent and not any(each.updating for each in others)):
             self._clear(pending)
             return changed
-        self._record(pending, tuple(map(_without_timestamps, others)), now)
+        changed_at = now if _in_progress(others) else waited.changed
+        self._record(pending, tuple(map(_without_timestamps, others)), waited.since, changed_at)
         if now < (due := self._due(pending, others)):
             times.append(due)
             return urgent
         if busy and now < pending.since + timing.STATUS_MAX_DELAY:
-            self._waiting[key] = None
+            self._waiting[key] = _KNOWN
             times.append(pending.since + timing.STATUS_MAX_DELAY)
             return urgent
         self._clear(pending)
@@ -138,7 +150,7 @@ class StatusPublisher(Generic[K]):
         if now < (due := since + max(timing.WAITING_DELAY, self._quiet_period())):
             return due
         if busy and now < since + timing.STATUS_MAX_DELAY:
-            self._waiting[key] = None
+            self._waiting[key] = _KNOWN
             return since + timing.STATUS_MAX_DELAY
         return None
 
@@ -146,15 +158,32 @@ class StatusPublisher(Generic[K]):
         """The keys that have waited longest, as many as there are free slots, less those released already."""
         released = list(islice(self._waiting, max(0, free_slots - len(self._released))))
         for key in released:
-            del self._waiting[key]
-        self._released.update(released)
+            self._released[key] = self._waiting.pop(key)
         return released
 
-    def _record(self, pending: PendingStatuses, desired: tuple[object, ...], now: float) -> None:
+    def record_change(self, key: K, now: float, *, busy: bool) -> None:
+        """Statuses of the key have changed, and nothing else. While other writes take the slots (`busy`), it
+        waits for a free one before it is reconciled."""
+        if key in self._released:
+            self._released[key] = _Waited(min(self._released[key].since, now), now)
+        since = self._waiting.pop(key, _KNOWN).since
+        if busy:
+            self._waiting[key] = _Waited(min(since, now), now)  # behind others: it is likely to change again
+
+    def _end_waiting(self, key: K, now: float) -> _Waited:
+        """The key is reconciled."""
+        popped = (self._waiting.pop(key, None), self._released.pop(key, None))
+        waited = [each for each in popped if each is not None] or [_KNOWN]
+        since, changed = min(each.since for each in waited), max(each.changed for each in waited)
+        return _Waited(min(since, now), min(changed, now))
+
+    def _record(
+        self, pending: PendingStatuses, desired: tuple[object, ...], since: float, changed_at: float
+    ) -> None:
         if not pending.desired:
-            pending.since = now
+            pending.since = since
         if pending.desired != desired:
-            pending.desired, pending.changed = desired, now
+            pending.desired, pending.changed = desired, changed_at
         self._count(pending, len(desired))
 
     def _count(self, pending: PendingStatuses, statuses: int) -> None:
@@ -167,7 +196,7 @@ class StatusPublisher(Generic[K]):
 
     def defer(self, key: K, pending: PendingStatuses | None) -> None:
         """The key waits for a slow write: until its next pass, its statuses do not delay those of others."""
-        self._released.discard(key)
+        self._released.pop(key, None)
         if pending is not None:
             self._count(pending, 0)
 
@@ -182,21 +211,22 @@ class StatusPublisher(Generic[K]):
 
     def _quiet_period(self) -> float:
         """How long a status that will change again must be the same: the longer, the more are pending."""
+        pending = self._pending_statuses + 2 * len(self._waiting)  # at least of a clique and of its gang
         return min(
-            max(timing.STATUS_QUIET_PERIOD, self._pending_statuses / timing.STATUSES_PER_SECOND),
+            max(timing.STATUS_QUIET_PERIOD, pending / timing.STATUSES_PER_SECOND),
             timing.STATUS_MAX_QUIET_PERIOD,
         )
 
     def end_pass(self, key: K) -> None:
         """The pass over the key is over, whether it came to its statuses or not: its free slot is used up."""
-        self._released.discard(key)
+        self._released.pop(key, None)
 
     def forget(self, key: K, pending: PendingStatuses | None) -> None:
         """The key does not exist any more."""
         if pending is not None:
             self._clear(pending)
         self._waiting.pop(key, None)
-        self._released.discard(key)
+        self._released.pop(key, None)
 
 
 def _message_due(pending: PendingStatuses, now: float, *, busy: bool) -> float | None:

@@ -19,9 +19,8 @@ def limit_writes(state: KeyState, plan: Plan) -> Plan:
     """The plan with at most `timing.WRITES_PER_PASS` writes, those that failed in the previous pass last."""
     if len(plan.intents) <= timing.WRITES_PER_PASS:
         return plan
-    return replace(
-        plan, intents=bounded(plan.intents, timing.WRITES_PER_PASS, state.failed_writes), partial=True
-    )
+    intents = bounded(plan.intents, timing.WRITES_PER_PASS, state.failed_writes)
+    return replace(plan, intents=intents, partial=True, only_statuses_left=False)
 
 
 def record_failures(state: KeyState, intents: Sequence[Intent], outcome: Outcome) -> bool:

@@ -87,6 +87,13 @@ class PlacementState:
         labels = self._node_labels(pods) if view.require(levels) else None
         return Placements(decisions, problem, labels, delay=view.delay, late=late)
 
+    def is_decided(self, key: ReplicaKey) -> bool:
+        """Whether it is decided where some of a replica's gangs go, or that they wait."""
+        return any(
+            gang in self._states and self._states[gang].decision is not None
+            for gang in self._gangs.get(key, ())
+        )
+
     def _node_labels(self, pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
         names = {pod.spec.node_name for pod in pods} - {""}
         return {name: node.labels for name in names if (node := self._view.node(name)) is not None}

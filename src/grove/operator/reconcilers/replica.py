@@ -115,9 +115,12 @@ class ReplicaReconciler(Reconciler[ReplicaKey, Snapshot]):
             self._reports.aggregate_later(parent_of(key))
 
     def lane(self, key: ReplicaKey) -> QueueLane:
-        """Sets take turns, however many replicas they have, and replicas with a report go before new ones."""
+        """Sets take turns, however many replicas they have, and replicas with a report go before new ones. So
+        do those whose gangs are decided on: their pods need not wait until all others are planned."""
         parent = parent_of(key)
-        return QueueLane(("replicas", parent), started=key.replica in self._reports.of(parent))
+        started = key.replica in self._reports.of(parent)
+        decided = self._placement is not None and self._placement.is_decided(key)
+        return QueueLane(("replicas", parent), started or decided)
 
     def _resolve_lost_pods(self, key: ReplicaKey, snapshot: Snapshot, outcome: Outcome) -> None:
         """Lost pods that were patched are in the cache again; those that were not found are deleted."""

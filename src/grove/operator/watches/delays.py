@@ -17,29 +17,32 @@ from grove.operator.caches.registry import Caches
 from grove.operator.engine.key_state import KeyStates
 from grove.operator.engine.message_backoff import MessageBackoff
 from grove.operator.keys import ReplicaKey
+from grove.plan.members import pod_state
 from grove.schedulers.backend import SchedulerObject
 
 
 class ReplicaDelays:
-    """The delays of replicas. `busy_delay` returns the current delay for objects that are starting."""
+    """The delays of replicas. `start_delay` returns the current delay for one that is starting."""
 
-    def __init__(self, caches: Caches, states: KeyStates, busy_delay: Callable[[], float]) -> None:
-        self._sets, self._states, self._busy_delay = caches.sets, states, busy_delay
+    def __init__(self, caches: Caches, states: KeyStates, start_delay: Callable[[ReplicaKey], float]) -> None:
+        self._sets, self._states, self._start_delay = caches.sets, states, start_delay
 
-    def of_object(self, old: HasMetadata | None, _new: HasMetadata | None, _key: ReplicaKey) -> float:
+    def of_object(self, old: HasMetadata | None, _new: HasMetadata | None, key: ReplicaKey) -> float:
         """None, except for a new object: the operator created it, and more objects follow."""
-        return self._busy_delay() if old is None else 0.0
+        return self._start_delay(key) if old is None else 0.0
 
     def of_pod(self, old: Pod | None, new: Pod | None, key: ReplicaKey) -> float:
         """None if the pod is deleted or begins to terminate; a short delay if its node, gates, status, or the
         labels that the API server adds with the node change."""
         if old is None:
-            return self._busy_delay()
+            return self._start_delay(key)
         if self._is_terminating(key):
             return timing.BATCH_DELAY  # its set has deleted the pod, and waits for the last of many
         if new is None or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
             return 0.0
-        return timing.POD_STATUS_DELAY + self._busy_delay()
+        if pod_state.ready(old) or pod_state.ended(new) or pod_state.errored(new):
+            return timing.POD_STATUS_DELAY
+        return timing.POD_STATUS_DELAY + self._start_delay(key)
 
     def _is_terminating(self, key: ReplicaKey) -> bool:
         workload = self._sets.get(key.namespace, key.set_name)

@@ -16,6 +16,7 @@ from grove.api.types.podcliqueset import PodCliqueSet
 from grove.kube.cache.cache import HasMetadata
 from grove.kube.client.undecodable import Undecodable
 from grove.operator.caches.predicates import (
+    changed_beyond_finalizers,
     exists_with_other_spec_or_metadata,
     metadata_changed,
     only_status_changed,
@@ -36,10 +37,10 @@ Keys = Iterator[SetKey | ReplicaKey | FanOut]
 
 
 def workload_watches(
-    caches: Caches, states: KeyStates, busy_delay: Callable[[], float] = lambda: 0.0
+    caches: Caches, states: KeyStates, start_delay: Callable[[ReplicaKey], float] = lambda _: 0.0
 ) -> tuple[Watch, ...]:
-    """The watches of sets and replicas. `busy_delay` returns the current delay for new objects."""
-    find, delays = _WorkloadKeys(caches), ReplicaDelays(caches, states, busy_delay)
+    """The watches of sets and replicas. `start_delay` returns the current delay for one that is starting."""
+    find, delays = _WorkloadKeys(caches), ReplicaDelays(caches, states, start_delay)
     changed, starting = spec_or_metadata_changed, delays.of_object
     replica_objects = (caches.groups, caches.cliques, caches.gangs)
     topologies = (caches.topologies, caches.topology_bindings)
@@ -134,10 +135,12 @@ class _WorkloadKeys:
             yield all_replicas(self._caches, _key_of(workload), workload)
 
     def changed_set(self, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
-        """The set and all of its replicas, surplus ones included."""
+        """The set and all of its replicas, surplus ones included. Finalizers of a set do not concern them:
+        the operator adds its own while new replicas are planned."""
         (key,) = set_itself(old, new)
         yield key
-        yield all_replicas(self._caches, key, new)
+        if changed_beyond_finalizers(old, new):
+            yield all_replicas(self._caches, key, new)
 
     def _set_and_waiting_replicas(self, found: HasMetadata, old: HasMetadata | None) -> Keys:
         """The set of an object; if the object is new, also all replicas, which may wait for it."""

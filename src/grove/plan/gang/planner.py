@@ -84,6 +84,8 @@ class GangPlanner:
         """Whether a new gang is written once it is decided where it goes."""
         self.awaits_successors = False
         """Whether pods are replaced whose successors are created once it is decided where they go."""
+        self.holds_pods = False
+        """Whether pods are gated or not created yet: a change of another pod may release them."""
         self.preferred_partitions: dict[str, str] = {}
         """By gang, why its scheduler only prefers one partition for a fabric domain; empty if it does not."""
         self._by_gang: dict[str, list[CliqueState]] = {}
@@ -96,6 +98,7 @@ class GangPlanner:
         created at all."""
         is_new = gang.name not in self._snapshot.gangs
         if is_new and any(map(self._blocked, gang.cliques)):
+            self.holds_pods = True
             return
         references = {
             clique.name: self._cliques[clique.name].membership.references for clique in gang.cliques
@@ -105,7 +108,7 @@ class GangPlanner:
         waits_for_base = bool(gang.base_gang) and not self._scheduled(gang.base_gang)
         placement = self.placements.of(gang, body_of, waits_for_base, self._held(gang))
         if placement.awaits_decision and is_new:
-            self.awaits_decision = True
+            self.awaits_decision = self.holds_pods = True
             return
         self.awaits_successors |= (
             placement.awaits_decision and not self.placements.late and self._replaces_pods(gang)
@@ -210,8 +213,19 @@ class GangPlanner:
             is_later = clique_state.found is not None and gang.name in self._snapshot.gangs
             later = creates.get(name, {}) if is_later else {}
             self._writes.events += pod_events(later, deletes[name], clique_state.unit)
+        self.holds_pods |= any(self._holds_pods(clique, creates[clique.name]) for clique in gang.cliques)
         pod_writes += self._larger_first(gang, placement, creates)
         return pod_writes + self._nominations(gang, placement, creates)
+
+    def _holds_pods(self, clique: Clique, creates: Mapping[int, Create]) -> bool:
+        """Whether a pod of the clique is gated, or neither exists nor is created."""
+        for member in self._cliques[clique.name].membership.members:
+            if member.pod is not None:
+                if pod_state.has_scheduling_gates(member.pod):
+                    return True
+            elif (created := creates.get(member.index)) is None or "schedulingGates" in created.body["spec"]:
+                return True
+        return False
 
     def _larger_first(
         self, gang: Gang, placement: GangPlacement, writes: Mapping[str, Mapping[int, Write]]
