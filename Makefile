@@ -108,9 +108,9 @@ bench-dashboard: $(BENCH) ## benchmark the dashboard in a browser, on 5,000 node
 	@$(BIN)/python -m tools.browser
 	@$(BIN)/python -m bench.dashboard
 
-# Not part of `make bench`: it takes close to an hour. ARGS="restart fairness" runs some of its measurements.
+# Not part of `make bench`: it takes an hour and a half. ARGS="restart fairness" runs some of its measurements.
 .PHONY: bench-growth
-bench-growth: $(BENCH) ## measure growth up to 10,000 pods, for docs/growth.svg: close to an hour, not part of bench
+bench-growth: $(BENCH) ## measure growth up to 10,000 pods, for docs/growth.svg: an hour and a half, not part of bench
 	@$(BIN)/python -m bench.growth $(ARGS)
 
 .PHONY: bench-kube

@@ -51,4 +51,7 @@ async def _measured(options: argparse.Namespace) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # the control plane is stopped by then
+        sys.exit("interrupted: no results are written")

@@ -1,10 +1,11 @@
 """The floors: clients without any logic, 32 requests in flight. Runs as a separate process.
 
-    python -m bench.core.baseline_client pods|contract KUBECONFIG NAMESPACE REPLICAS [PODS]
+    python -m bench.core.baseline_client pods|contract|sets KUBECONFIG NAMESPACE REPLICAS [PODS]
 
 `pods` creates the pods of each replica, two by default. `contract` writes what the API requires of any
 operator: per replica a Service, a PodClique, a PodGang that references its pods, those pods, and one status
-each for clique and gang.
+each for clique and gang. `sets` also writes a set for each replica: the set itself, its finalizer, and its
+status when created and when available.
 All objects are created first, so that no pod waits for a status; then the statuses are written. Starts
 with the first line that it reads, and prints the seconds of CPU time from then on: what an operator that runs
 already needs for the same.
@@ -23,31 +24,34 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from bench.core import contract_objects as contract
+from grove.api.naming import names
 from grove.kube.auth import config, tls
 
 IN_FLIGHT = 32
 PODS_EACH = 2
+SETS = "/apis/grove.io/v1alpha1/namespaces/{}/podcliquesets"
 GROVE = "/apis/grove.io/v1alpha1/namespaces/{}/podcliques"
 GANGS = "/apis/scheduler.grove.io/v1alpha1/namespaces/{}/podgangs"
 PODS = "/api/v1/namespaces/{}/pods"
 SERVICES = "/api/v1/namespaces/{}/services"
-POD_SPEC = {
-    "containers": [{"name": "worker", "image": "model", "resources": {"requests": {"memory": "80Mi"}}}]
-}
 
 
 class BareClient:
     """Sends requests without decoding or retries."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str, namespace: str) -> None:
-        self._session, self._server, self._namespace = session, server, namespace
+        self._session, self._server, self.namespace = session, server, namespace
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        return await self._send("POST", path.format(self._namespace), body, "application/json")
+        return await self._send("POST", path.format(self.namespace), body, "application/json")
+
+    async def patch(self, path: str, name: str, change: dict[str, Any]) -> None:
+        where = f"{path.format(self.namespace)}/{name}"
+        await self._send("PATCH", where, change, "application/merge-patch+json")
 
     async def patch_status(self, path: str, name: str, status: dict[str, Any]) -> None:
-        where = f"{path.format(self._namespace)}/{name}/status"
-        await self._send("PATCH", where, {"status": status}, "application/merge-patch+json")
+        await self.patch(path, f"{name}/status", {"status": status})
 
     async def _send(self, method: str, path: str, body: dict[str, Any], kind: str) -> dict[str, Any]:
         headers = {"Content-Type": kind, "Accept-Encoding": "identity"}
@@ -59,58 +63,54 @@ class BareClient:
             return created
 
 
-def _meta(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
-    meta: dict[str, Any] = {"name": name, "labels": {"bench": "floor", "app.kubernetes.io/name": name}}
-    if owner:
-        reference = {key: owner[key] for key in ("apiVersion", "kind")}
-        meta["ownerReferences"] = [
-            {
-                **reference,
-                "name": owner["metadata"]["name"],
-                "uid": owner["metadata"]["uid"],
-                "controller": True,
-            }
-        ]
-    return meta
-
-
-def _pod(name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
-    meta = _meta(name, owner)
-    if owner:
-        meta["labels"]["app.kubernetes.io/instance"] = owner["metadata"]["name"]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD_SPEC}
-
-
 async def pods(bare: BareClient, replica: int, count: int) -> None:
+    """Bare pods."""
     for number in range(count):
-        await bare.post(PODS, _pod(f"floor-{replica}-{number}"))
+        name = f"floor-{replica}-{number}"
+        metadata = {"name": name, "labels": {"bench": "floor", "app.kubernetes.io/name": name}}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": contract.POD_SPEC}
+        await bare.post(PODS, body)
 
 
 async def objects(bare: BareClient, replica: int, count: int) -> None:
-    """Service, clique, gang and pods of a replica."""
-    name = f"floor-{replica}"
-    names = [f"{name}-worker-{number}" for number in range(count)]
-    service = {"clusterIP": "None", "selector": {"app.kubernetes.io/instance": name}}
-    await bare.post(
-        SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": _meta(name), "spec": service}
-    )
-    spec = {"roleName": "worker", "replicas": count, "minAvailable": count, "podSpec": POD_SPEC}
-    clique = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "metadata": _meta(name), "spec": spec}
-    created = await bare.post(GROVE, clique)
-    references = [{"namespace": "default", "name": pod} for pod in names]
-    group = {"name": name, "minReplicas": count, "podReferences": references}
-    gang = {"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGang", "metadata": _meta(name)}
-    await bare.post(GANGS, {**gang, "spec": {"podgroups": [group]}})
-    for pod in names:
-        await bare.post(PODS, _pod(pod, created))
+    """All objects of a replica of one set."""
+    await _objects(bare, "floor", replica, count)
 
 
 async def statuses(bare: BareClient, replica: int, count: int) -> None:
-    """The statuses of clique and gang."""
-    name = f"floor-{replica}"
+    """The statuses of a replica of one set."""
+    await _statuses(bare, "floor", replica, count)
+
+
+async def set_and_objects(bare: BareClient, number: int, count: int) -> None:
+    """A set of one replica, and what that replica consists of."""
+    name = f"floor-{number}"
+    await bare.post(SETS, contract.podcliqueset(name, count))
+    await bare.patch(SETS, name, {"metadata": {"finalizers": ["grove.io/floor"]}})
+    await bare.patch_status(SETS, name, {"replicas": 1, "availableReplicas": 0})
+    await _objects(bare, name, 0, count)
+
+
+async def set_and_statuses(bare: BareClient, number: int, count: int) -> None:
+    """The statuses of clique and gang, and the last one of the set."""
+    await _statuses(bare, f"floor-{number}", 0, count)
+    await bare.patch_status(SETS, f"floor-{number}", {"availableReplicas": 1})
+
+
+async def _objects(bare: BareClient, set_name: str, replica: int, count: int) -> None:
+    await bare.post(SERVICES, contract.service(set_name, replica))
+    clique = await bare.post(GROVE, contract.podclique(set_name, replica, count))
+    await bare.post(GANGS, contract.podgang(set_name, replica, bare.namespace, count))
+    for number in range(count):
+        body = contract.pod(set_name, replica, bare.namespace, number, clique["metadata"]["uid"])
+        await bare.post(PODS, body)
+
+
+async def _statuses(bare: BareClient, set_name: str, replica: int, count: int) -> None:
     counts = dict.fromkeys(("replicas", "readyReplicas", "scheduledReplicas", "updatedReplicas"), count)
-    await bare.patch_status(GROVE, name, {**counts, "scheduleGatedReplicas": 0})
-    await bare.patch_status(GANGS, name, {"phase": "Running"})
+    clique, gang = names.clique(set_name, replica, contract.CLIQUE), names.base_gang(set_name, replica)
+    await bare.patch_status(GROVE, clique, {**counts, "scheduleGatedReplicas": 0})
+    await bare.patch_status(GANGS, gang, {"phase": "Running"})
 
 
 @asynccontextmanager
@@ -124,7 +124,11 @@ async def connected(kubeconfig: str, namespace: str) -> AsyncIterator[BareClient
 
 
 Step = Callable[[BareClient, int, int], Awaitable[None]]
-STEPS: dict[str, tuple[Step, ...]] = {"pods": (pods,), "contract": (objects, statuses)}
+STEPS: dict[str, tuple[Step, ...]] = {
+    "pods": (pods,),
+    "contract": (objects, statuses),
+    "sets": (set_and_objects, set_and_statuses),
+}
 """What is done for all replicas, one step after another."""
 
 

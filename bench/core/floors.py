@@ -53,6 +53,12 @@ async def contract(
     return result
 
 
+async def sets(client: Client, cluster: LocalCluster, count: int, pods_each: int) -> Result:
+    """Sets of one replica, with all objects and statuses of the contract."""
+    async with watching(client, await _namespace(client, "sets")) as stopwatch:
+        return await _started(cluster, "sets", count, stopwatch, pods_each)
+
+
 async def _namespace(client: Client, kind: str) -> str:
     await new_namespace(client, f"floor-{kind}")
     return f"floor-{kind}"

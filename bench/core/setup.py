@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES
 from grove.local.cluster.lifecycle import LocalCluster
+from grove.local.cluster.pki import Pki, sign_client, write_kubeconfig
 from grove.operator.caches.resources import resource_of
 
 SETS = resource_of(PodCliqueSet.KIND)
@@ -28,17 +30,12 @@ CLIQUES, GANGS = resource_of(PodClique.KIND), resource_of(PodGang.KIND)
 
 @asynccontextmanager
 async def operator(cluster: LocalCluster, **placement: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The operator, impersonating its own user, which identifies its requests in the audit log. `placement`:
-    keys of the configuration of the default scheduler."""
-    kubeconfig = json.loads(cluster.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"] |= {"as": OPERATOR, "as-groups": ["system:masters"]}
-    path = cluster.state.config("operator.kubeconfig")
-    path.write_text(json.dumps(kubeconfig))
+    """The operator, as a user of its own. `placement`: keys of the configuration of the default scheduler."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "bench.core.operator",
-        str(path),
+        str(credentials(cluster, OPERATOR)),
         json.dumps(placement),
         stdout=asyncio.subprocess.PIPE,
     )
@@ -49,6 +46,16 @@ async def operator(cluster: LocalCluster, **placement: str) -> AsyncIterator[asy
     finally:
         process.terminate()
         await process.wait()
+
+
+def credentials(cluster: LocalCluster, user: str) -> Path:
+    """A kubeconfig with a certificate for a user, which identifies its requests in the audit log. Not by
+    impersonation: some clients ignore it, and the API server authorizes each such request once more."""
+    pki = Pki(cluster.state.pki)
+    sign_client(pki, user, datetime.now(UTC), group="system:masters")
+    path = cluster.state.config(f"{user}.kubeconfig")
+    write_kubeconfig(pki, user, cluster.server, path)
+    return path
 
 
 class OperatorUnderTest(NamedTuple):

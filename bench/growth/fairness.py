@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-from bench.core.pod_timing import watching
+from bench.core.pod_timing import Stopwatch, watching
 from bench.core.setup import new_namespace, operator, template
 from bench.growth.scale import Scale
 from bench.growth.sets import all_sent, create_set, new_control_plane, set_of
@@ -27,19 +28,20 @@ async def measure(scale: Scale) -> Result:
     """The median of five small sets alone, and of five beside the start. Bare pods at the same moments show
     what the API server and the scheduler take, which all pods share."""
     large = scale.started
-    async with new_control_plane() as (client, cluster), operator(cluster):
-        alone = [await _small(client, f"alone-{number}") for number in range(ALONE)]
+    async with new_control_plane() as (client, cluster), operator(cluster), AsyncExitStack() as stack:
+        alone = [await _start(client, await _prepared(client, stack, f"alone-{n}")) for n in range(ALONE)]
+        smalls = {share: await _prepared(client, stack, f"beside-{share * 100:.0f}") for share in BESIDE}
         await new_namespace(client, "large")
-        async with watching(client, "large") as stopwatch:
-            began = time.monotonic()
-            await create_set(client, "large", set_of(large, 1))
-            all_ready = asyncio.create_task(stopwatch.ready(large, began))
-            beside = []
-            for share in BESIDE:
-                await stopwatch.created(int(large * share), began)
-                found = await _small(client, f"beside-{share * 100:.0f}")
-                beside.append({"share": share, **found, "share_after": stopwatch.existing / large})
-            ready = await all_ready
+        stopwatch = await stack.enter_async_context(watching(client, "large"))
+        began = time.monotonic()
+        await create_set(client, "large", set_of(large, 1))
+        all_ready = asyncio.create_task(stopwatch.ready(large, began))
+        beside = []
+        for share, small in smalls.items():
+            at = await stopwatch.created(int(large * share), began)
+            found = await _start(client, small)
+            beside.append({"share": share, "at": at, **found, "share_after": stopwatch.existing / large})
+        ready = await all_ready
     return {
         "large_replicas": large, "large_ready": ready, "pods": SMALL,
         **compared(alone, beside), "alone_runs": alone, "beside_runs": beside,
@@ -61,19 +63,36 @@ def _medians(runs: list[Result]) -> Result:
     return {what: median(run[what] for run in runs) for what in ("ready", "floor_ready")}
 
 
-async def _small(client: Client, namespace: str) -> Result:
-    """Each in its own namespace: they stay, since deleting them would delay the next ones."""
+class _Small(NamedTuple):
+    """The namespaces of a small set and of its floor, watched. They are made before the large start, beside
+    which a new watch takes many seconds, and stay: deleting them would delay the next ones."""
+
+    namespace: str
+    pods: Stopwatch
+    bare: Stopwatch
+
+    @property
+    def bare_namespace(self) -> str:
+        return f"{self.namespace}-bare"
+
+
+async def _prepared(client: Client, stack: AsyncExitStack, namespace: str) -> _Small:
+    stopwatches = []
+    for each in (namespace, f"{namespace}-bare"):
+        await new_namespace(client, each)
+        stopwatches.append(await stack.enter_async_context(watching(client, each)))
+    return _Small(namespace, *stopwatches)
+
+
+async def _start(client: Client, small: _Small) -> Result:
+    """Seconds until ten bare pods are ready, then until those of a set are."""
     spec = template("scale-test", 1)["spec"]["template"]["cliques"][0]["spec"]["podSpec"]
     bodies = [{"metadata": {"name": f"bare-{pod}"}, "spec": spec} for pod in range(SMALL)]
-    await new_namespace(client, f"{namespace}-bare")
-    async with watching(client, f"{namespace}-bare") as stopwatch:
-        began = time.monotonic()
-        await all_sent(
-            client.create(PODS, body, namespace=f"{namespace}-bare", as_type=Object) for body in bodies
-        )
-        bare = await stopwatch.ready(SMALL, began)
-    await new_namespace(client, namespace)
-    async with watching(client, namespace) as stopwatch:
-        began = time.monotonic()
-        await create_set(client, namespace, set_of(SMALL // 2, 2))
-        return {"ready": await stopwatch.ready(SMALL, began), "floor_ready": bare}
+    began = time.monotonic()
+    await all_sent(
+        client.create(PODS, body, namespace=small.bare_namespace, as_type=Object) for body in bodies
+    )
+    bare = await small.bare.ready(SMALL, began)
+    began = time.monotonic()
+    await create_set(client, small.namespace, set_of(SMALL // 2, 2))
+    return {"ready": await small.pods.ready(SMALL, began), "floor_ready": bare}

@@ -18,8 +18,6 @@ TOO_LATE = 2
 """Of five: a median of fewer than three says little about a start."""
 READY, CALLS = 1.10, 4.0 / 3.5
 """Those of bench.core: 1,000 pods ready / contract floor, and calls / contract's."""
-SET_CALLS = 3
-"""Of a set besides its replicas: its finalizer, and its status when created and when available."""
 STEADY = 1.05
 EARLY, LATE = slice(4, 15), slice(-10, None)
 """Cycles: the first four fill caches and pools of the process."""
@@ -83,10 +81,9 @@ def _to_floor(row: Result) -> float:
 
 def _of_many_sets(result: Result) -> list[Limit]:
     ours, floor, sets = result["ours"], result["floor"], result["sets"]
-    contract = floor["calls"] + sets * SET_CALLS
     return [
         Limit(f"{sets} sets at once: ready / floor", ours["ready"], floor["ready"], READY),
-        Limit(f"{sets} sets at once: calls / contract's", ours["calls"], contract, CALLS),
+        Limit(f"{sets} sets at once: calls / contract's", ours["calls"], floor["calls"], CALLS),
     ]
 
 

@@ -5,21 +5,29 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from bench.core import floors
 from bench.core.pod_timing import watching
 from bench.core.process_cost import Audit, cost
 from bench.core.setup import new_namespace, operator
 from bench.growth.scale import PODS_OF_A_SET, Scale
-from bench.growth.sets import all_sent, create_set, new_control_plane, set_of, until_quiet
-from bench.growth.sizes import contract_floor
+from bench.growth.sets import (
+    CONTRACT_CALLS,
+    SET_CALLS,
+    all_sent,
+    create_set,
+    new_control_plane,
+    set_of,
+    until_quiet,
+)
 
 NAMESPACE = "sets"
 Result = dict[str, Any]
 
 
 async def measure(scale: Scale) -> Result:
-    """Sets of one replica of five pods, against the floor of as many replicas."""
+    """Sets of one replica of five pods, and the floor that writes as many sets."""
     pods = scale.sets * PODS_OF_A_SET
-    floor = await contract_floor(scale.sets, PODS_OF_A_SET)
+    floor = await _floor(scale.sets)
     async with new_control_plane() as (client, cluster):
         await new_namespace(client, NAMESPACE)
         audit = Audit(cluster.state.audit_log)
@@ -38,3 +46,16 @@ async def measure(scale: Scale) -> Result:
         "cpu": spent.cpu - before.cpu, "rss_mib": spent.rss_mib,
     }  # fmt: skip
     return {"sets": scale.sets, "pods": pods, "floor": floor, "ours": ours}
+
+
+async def _floor(sets: int) -> Result:
+    async with new_control_plane() as (client, cluster):
+        found = await floors.sets(client, cluster, sets, PODS_OF_A_SET)
+    pods = sets * PODS_OF_A_SET
+    calls = sets * (CONTRACT_CALLS + SET_CALLS) + pods
+    return {
+        **found,
+        "calls": calls,
+        "calls_per_pod": calls / pods,
+        "cpu_ms_per_pod": found["cpu"] * 1000 / pods,
+    }

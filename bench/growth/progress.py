@@ -1,4 +1,4 @@
-"""Reports each part of a measurement when it ends: a campaign takes close to an hour."""
+"""Reports each part of a measurement when it ends: a campaign takes an hour and a half."""
 
 from __future__ import annotations
 

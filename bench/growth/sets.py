@@ -23,6 +23,8 @@ NODES, SHAPE = 200, "2x5x4x5"
 """Of 250 pods each: room for five times the largest size."""
 CONTRACT_CALLS = 5
 """Of each replica besides its pods: creates of a Service, a clique and a gang, and two statuses."""
+SET_CALLS = 3
+"""Of a set besides its replicas: its finalizer, and its status when created and when available."""
 STILL = 25.0  # seconds; during a large start statuses may be delayed by twenty
 Result = dict[str, Any]
 

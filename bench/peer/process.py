@@ -8,27 +8,16 @@ import signal
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.core.setup import credentials
 from bench.peer.command import Command
 from bench.peer.errors import PeerError
 from grove.local.cluster.lifecycle import LocalCluster
-from grove.local.cluster.pki import Pki, sign_client, write_kubeconfig
 from grove.local.cluster.processes import tail
 
 USER = "bench-peer"
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
-
-
-def credentials(cluster: LocalCluster) -> Path:
-    """A kubeconfig with a certificate for a user of its own, which identifies the peer's requests in the
-    audit log. Every client reads certificates; impersonation, which ours uses, is ignored by some."""
-    pki = Pki(cluster.state.pki)
-    sign_client(pki, USER, datetime.now(UTC), group="system:masters")
-    path = cluster.state.config(f"{USER}.kubeconfig")
-    write_kubeconfig(pki, USER, cluster.server, path)
-    return path
 
 
 @asynccontextmanager
@@ -36,7 +25,7 @@ async def running(command: Command, cluster: LocalCluster) -> AsyncIterator[int]
     """Start the peer and yield its process id; when it exits before it is stopped, the block is cancelled and
     PeerError raised."""
     log = cluster.state.log(USER)
-    process = await _start(command, credentials(cluster), log)
+    process = await _start(command, credentials(cluster, USER), log)
     try:
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(_raise_on_exit(process, command, log))

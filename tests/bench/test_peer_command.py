@@ -46,7 +46,7 @@ def test_command_without_a_directory_is_refused():
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
     """The files of a cluster, without one."""
-    monkeypatch.setattr(process, "credentials", lambda _cluster: tmp_path / "kubeconfig")
+    monkeypatch.setattr(process, "credentials", lambda _cluster, _user: tmp_path / "kubeconfig")
     return SimpleNamespace(state=SimpleNamespace(log=lambda name: tmp_path / f"{name}.log"))
 
 
