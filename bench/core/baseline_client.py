@@ -29,6 +29,7 @@ from grove.api.naming import names
 from grove.kube.auth import config, tls
 
 IN_FLIGHT = 32
+SET_NAME = "floor"
 PODS_EACH = 2
 SETS = "/apis/grove.io/v1alpha1/namespaces/{}/podcliquesets"
 GROVE = "/apis/grove.io/v1alpha1/namespaces/{}/podcliques"
@@ -74,12 +75,12 @@ async def pods(bare: BareClient, replica: int, count: int) -> None:
 
 async def objects(bare: BareClient, replica: int, count: int) -> None:
     """All objects of a replica of one set."""
-    await _objects(bare, "floor", replica, count)
+    await _objects(bare, SET_NAME, replica, count)
 
 
 async def statuses(bare: BareClient, replica: int, count: int) -> None:
     """The statuses of a replica of one set."""
-    await _statuses(bare, "floor", replica, count)
+    await _statuses(bare, SET_NAME, replica, count)
 
 
 async def set_and_objects(bare: BareClient, number: int, count: int) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from bench.core.baseline_client import IN_FLIGHT, PODS_EACH
+from bench.core import contract_objects
+from bench.core.baseline_client import IN_FLIGHT, PODS_EACH, SET_NAME
 from bench.core.pod_timing import Stopwatch, gone_at, watching
 from bench.core.setup import CLIQUES, GANGS, new_namespace
+from grove.api.naming import names
 from grove.kube.client.client import Client
 from grove.kube.client.decoding import Object
 from grove.kube.client.resource import NAMESPACES, PODS, Resource
@@ -37,12 +39,15 @@ async def pods(client: Client, cluster: LocalCluster, replicas: int) -> Result:
 
 
 async def contract(
-    client: Client, cluster: LocalCluster, replicas: int, pods_each: int = PODS_EACH
+    client: Client, cluster: LocalCluster, replicas: int, pods_each: int = PODS_EACH, *, halved: bool = False
 ) -> Result:
-    """All objects and statuses of the contract: created, then pods, cliques and gangs deleted."""
+    """All objects and statuses of the contract: created, then pods, cliques and gangs deleted. `halved`:
+    between the two the pods of half of the replicas are deleted, and created again."""
     namespace = await _namespace(client, "contract")
     async with watching(client, namespace) as stopwatch:
         result = await _started(cluster, "contract", replicas, stopwatch, pods_each)
+        if halved:
+            result["deleted_half"] = await _half_deleted(client, namespace, replicas, pods_each, stopwatch)
         kinds = (PODS, CLIQUES, GANGS)
         found = [(kind, name) for kind in kinds for name in await _names(client, kind, namespace)]
         async with gone_at(client, namespace, *kinds) as gone:
@@ -57,6 +62,27 @@ async def sets(client: Client, cluster: LocalCluster, count: int, pods_each: int
     """Sets of one replica, with all objects and statuses of the contract."""
     async with watching(client, await _namespace(client, "sets")) as stopwatch:
         return await _started(cluster, "sets", count, stopwatch, pods_each)
+
+
+async def _half_deleted(
+    client: Client, namespace: str, replicas: int, pods_each: int, stopwatch: Stopwatch
+) -> float:
+    """The seconds to delete the pods of half of the replicas, as a scale-in does, and nothing but these pods:
+    their Services, cliques and gangs stay. Creates them again."""
+    found = await client.list(CLIQUES, as_type=Object, namespace=namespace)
+    uids = {each.metadata.name: each.metadata.uid for each in found.items}
+    bodies = [
+        contract_objects.pod(SET_NAME, replica, namespace, number, uids[clique])
+        for replica in range(replicas // 2, replicas)
+        for clique in (names.clique(SET_NAME, replica, contract_objects.CLIQUE),)
+        for number in range(pods_each)
+    ]
+    began, pods = time.monotonic(), replicas * pods_each
+    await _delete(client, namespace, ((PODS, body["metadata"]["name"]) for body in bodies))
+    half = await stopwatch.at_most(pods - len(bodies), began)
+    await _in_flight(client.create(PODS, body, namespace=namespace, as_type=Object) for body in bodies)
+    await stopwatch.ready(pods, began)
+    return half
 
 
 async def _namespace(client: Client, kind: str) -> str:
@@ -93,12 +119,20 @@ async def _names(client: Client, resource: Resource, namespace: str) -> list[str
 
 
 async def _delete(client: Client, namespace: str, found: Iterable[tuple[Resource, str]]) -> None:
-    """Delete objects, 32 requests in flight."""
-    rest = iter(found)
+
+    async def delete(resource: Resource, name: str) -> None:
+        with suppress(NotFound):  # the garbage collector was faster
+            await client.delete(resource, name, namespace=namespace, as_type=Object)
+
+    await _in_flight(delete(resource, name) for resource, name in found)
+
+
+async def _in_flight(requests: Iterable[Awaitable[object]]) -> None:
+    """Send these requests, 32 at a time."""
+    rest = iter(requests)
 
     async def worker() -> None:
-        for resource, name in rest:
-            with suppress(NotFound):  # the garbage collector was faster
-                await client.delete(resource, name, namespace=namespace, as_type=Object)
+        for request in rest:
+            await request
 
     await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))

@@ -33,8 +33,8 @@ class Limit(NamedTuple):
 def limits(result: Result) -> list[Limit]:
     """The limits of what was measured."""
     found: list[Limit] = []
-    if {"ours", "floor", "pod_floor"} <= result.keys():
-        found += _of_start_and_deletion(result["ours"], result["floor"], result["pod_floor"])
+    if {"ours", "floor"} <= result.keys():
+        found += _of_start_and_deletion(result["ours"], result["floor"])
     if "ours" in result:
         found += _of_ours(result["ours"])
     if "updated" in result:
@@ -42,11 +42,11 @@ def limits(result: Result) -> list[Limit]:
     return found + _further(result)
 
 
-def _of_start_and_deletion(ours: Result, floor: Result, pod_floor: Result) -> list[Limit]:
+def _of_start_and_deletion(ours: Result, floor: Result) -> list[Limit]:
     return [
         Limit("pods ready / contract floor", ours["ready"], floor["ready"], 1.10),
         Limit("operator CPU / contract floor's client", ours["cpu"], floor["cpu"], 1.3),
-        Limit("half scaled in / bare delete", ours["deleted_half"], pod_floor["deleted_half"], 1.5),
+        Limit("half scaled in / bare delete", ours["deleted_half"], floor["deleted_half"], 1.5),
         Limit("all deleted / bare delete", ours["deleted"], floor["deleted"], 1.5),
     ]
 

@@ -31,7 +31,7 @@ def measurements(replicas: int = REPLICAS) -> Mapping[str, Measurement]:
     """All measurements by name, in their order; `replicas` of two pods each in the first three."""
     return {
         "pod_floor": partial(floors.pods, replicas=replicas),
-        "floor": partial(floors.contract, replicas=replicas),
+        "floor": partial(floors.contract, replicas=replicas, halved=True),
         "ours": partial(start_and_deletion, replicas=replicas),
         "grouped": more_measurements.grouped,
         "small": more_measurements.small,

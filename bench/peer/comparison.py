@@ -43,7 +43,7 @@ def figures(result: Result) -> dict[str, Figure]:
 
 def _figures(result: Result) -> Iterator[tuple[str, Figure]]:
     if ours := result.get("ours"):
-        floor, bare = result.get("floor", {}), result.get("pod_floor", {})
+        floor = result.get("floor", {})
         yield "pods created, s", Figure(ours["created"], floor.get("created"))
         yield "pods ready, s", Figure(ours["ready"], floor.get("ready"))
         yield "CPU, s", Figure(ours["cpu"], floor.get("cpu"))
@@ -51,7 +51,7 @@ def _figures(result: Result) -> Iterator[tuple[str, Figure]]:
         yield "calls per pod", Figure(ours["calls"] / ours["pods"])
         yield "calls per minute at rest", Figure(ours["idle_calls"])
         yield "calls after an annotation is touched", Figure(ours["annotation_calls"])
-        yield "half scaled in, s", Figure(ours["deleted_half"], bare.get("deleted_half"))
+        yield "half scaled in, s", Figure(ours["deleted_half"], floor.get("deleted_half"))
         yield "all deleted, s", Figure(ours["deleted"], floor.get("deleted"))
         yield "cliques and gangs gone after the pods, s", Figure(ours["deleted"] - ours["pods_deleted"])
     if small := result.get("small"):

@@ -59,7 +59,7 @@ def _measurements(peer: Peer, client: Client, replicas: int) -> Mapping[str, Mea
     tested = OperatorUnderTest(process.USER, partial(_running, peer.command, client))
     return {
         "pod_floor": partial(floors.pods, replicas=replicas),
-        "floor": partial(floors.contract, replicas=replicas),
+        "floor": partial(floors.contract, replicas=replicas, halved=True),
         "ours": partial(start_and_deletion, replicas=replicas, tested=tested),
         "small": partial(more_measurements.small, tested=tested),
         "updated": partial(updates_and_restarts.updated, tested=tested),

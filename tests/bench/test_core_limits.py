@@ -7,8 +7,7 @@ from bench.core.limits import limits
 from bench.core.report import kept
 
 RESULT = {
-    "pod_floor": {"deleted_half": 2.0},
-    "floor": {"ready": 10.0, "cpu": 2.0, "deleted": 4.0},
+    "floor": {"ready": 10.0, "cpu": 2.0, "deleted_half": 2.0, "deleted": 4.0},
     "ours": {
         "pods": 1000,
         "ready": 11.0,
@@ -47,7 +46,7 @@ def test_results_at_their_limits_are_kept():
         ("ours", {"ready": 11.1}, "pods ready / contract floor"),
         ("ours", {"cpu": 2.7}, "operator CPU / contract floor's client"),
         ("ours", {"rss_mib": 75.1}, "memory, MiB"),
-        ("pod_floor", {"deleted_half": 1.9}, "half scaled in / bare delete"),
+        ("floor", {"deleted_half": 1.9}, "half scaled in / bare delete"),
         ("floor", {"deleted": 3.9}, "all deleted / bare delete"),
         ("ours", {"pods_deleted": 4.9}, "cliques and gangs gone after the pods, s"),
         ("ours", {"annotation_calls": 1}, "calls after an annotation is touched"),

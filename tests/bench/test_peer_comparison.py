@@ -13,8 +13,7 @@ OPERATOR = {
     "annotation_calls": 0, "deleted_half": 2.0, "deleted": 4.0, "pods_deleted": 3.5,
 }  # fmt: skip
 FLOORS = {
-    "pod_floor": {"deleted_half": 1.0},
-    "floor": {"created": 1.0, "ready": 2.0, "cpu": 1.0, "deleted": 2.0},
+    "floor": {"created": 1.0, "ready": 2.0, "cpu": 1.0, "deleted_half": 1.0, "deleted": 2.0},
 }
 UPDATED = {"pods": 70, "calls": 560, "seconds": 8.0}
 
