@@ -119,7 +119,6 @@ async def _names(client: Client, resource: Resource, namespace: str) -> list[str
 
 
 async def _delete(client: Client, namespace: str, found: Iterable[tuple[Resource, str]]) -> None:
-
     async def delete(resource: Resource, name: str) -> None:
         with suppress(NotFound):  # the garbage collector was faster
             await client.delete(resource, name, namespace=namespace, as_type=Object)

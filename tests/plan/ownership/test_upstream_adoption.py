@@ -58,7 +58,7 @@ def test_takeover_with_stale_pods_replaces_none():
     assert not any(pod.metadata.deletion_timestamp for pod in sim.pods().values())
 
 
-def test_takeover_with_pods_seen_before_upstreams_labels_replaces_none():
+def test_takeover_with_pods_cached_before_relabel_replaces_none():
     """The cliques are known to be upstream's, but the events of their pods are still to come."""
     sim = upstreams("a:2/1", "")
     pods = set(sim.pods())
