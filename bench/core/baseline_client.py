@@ -39,7 +39,7 @@ SERVICES = "/api/v1/namespaces/{}/services"
 
 
 class BareClient:
-    """Sends requests without decoding or retries."""
+    """Sends requests without watches or retries."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str, namespace: str) -> None:
         self._session, self._server, self.namespace = session, server, namespace
