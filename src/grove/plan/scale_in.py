@@ -15,6 +15,7 @@ these replicas are gone: pods hold GPUs, and until then every request would slow
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
@@ -104,16 +105,16 @@ def _delete_pods_and_owners(snapshot: Snapshot, pods: Sequence[Pod], writes: Wri
     if base := snapshot.gangs.get(names.base_gang(snapshot.workload.metadata.name, snapshot.index)):
         writes.events.append(deleted(reference(snapshot.workload), delete(base), together=True))
     references = {clique.metadata.uid: reference(clique) for clique in snapshot.cliques.values()}
-    of_pods: dict[str, tuple[str, ...]] = {}
+    of_pods: defaultdict[str, list[str]] = defaultdict(list)
     for pod in pods:
         uid = pod_state.controller_uid(pod.metadata)
-        of_pods[uid] = (*of_pods.get(uid, ()), writes.add(delete_pod(pod, after, references.get(uid))))
+        of_pods[uid].append(writes.add(delete_pod(pod, after, references.get(uid))))
     if owners:
         _delete_owners(snapshot, of_pods, after, writes)
 
 
 def _delete_owners(
-    snapshot: Snapshot, pods: Mapping[str, tuple[str, ...]], after: tuple[str, ...], writes: WriteCollector
+    snapshot: Snapshot, pods: Mapping[str, Sequence[str]], after: tuple[str, ...], writes: WriteCollector
 ) -> None:
     """Deletes autoscalers, cliques after their `pods`, and groups. Autoscalers first: without their scale
     target they report errors. A clique after its pods: the garbage collector reads and deletes each pod that
@@ -121,13 +122,12 @@ def _delete_owners(
     autoscalers = tuple(
         writes.add(delete_autoscaler(found, after)) for found in snapshot.autoscalers.values()
     )
-    of_group: dict[str, tuple[str, ...]] = {}
+    of_groups: defaultdict[str, list[str]] = defaultdict(list)
     for clique in snapshot.cliques.values():
         deletion = writes.add(delete(clique, (*(pods.get(clique.metadata.uid) or after), *autoscalers)))
-        owner = clique.metadata.labels.get(labels.GROUP, "")
-        of_group[owner] = (*of_group.get(owner, ()), deletion)
+        of_groups[clique.metadata.labels.get(labels.GROUP, "")].append(deletion)
     for name, group in snapshot.groups.items():
-        writes.add(delete(group, of_group.get(name) or (*after, *autoscalers)))
+        writes.add(delete(group, tuple(of_groups.get(name, ())) or (*after, *autoscalers)))
 
 
 def _has_deletable_owners(snapshot: Snapshot) -> bool:
